@@ -3,8 +3,12 @@ package softmax
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
+	"crossover/gpu"
+	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
 	"crossover/kernels/rowwise"
@@ -37,15 +41,39 @@ func TestLaunchSpecialRows(t *testing.T) {
 	}
 }
 
-// TestLong has rows that one threadgroup reads twice in part, with special ones among them. The emulated GPU has one core.
+// runLong computes the softmax of long rows in place by a division.
+func runLong(t *testing.T, device *gpu.Device, d division, columns int, x []float32) []float32 {
+	t.Helper()
+	b := device.NewPlan()
+	all := b.State(gpu.Float, len(x))
+	d.append(b, source, len(x)/columns, columns, all, all)
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	copy(all.Floats(), x)
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(all.Floats())
+}
+
+// TestLong has rows that one threadgroup reads twice in part, or once if all of their values stay in registers, with special
+// rows among them.
 func TestLong(t *testing.T) {
-	for _, columns := range []int{2*longThreads*longValues + 4, longThreads*longValues + 1} {
-		p := kerneltest.Plans(t, &Op, Params{columns})[kerneltest.EmulatorName]
-		if p == nil {
-			t.Skip("no C++ compiler for the emulator")
-		}
-		const rows = rowwise.FewRows + 1
-		x, got := make([]float32, rows*columns), make([]float32, rows*columns)
+	device := emulator.Open(t)
+	for _, test := range []struct {
+		division
+		columns int
+	}{
+		{narrow, 2*narrow.threads*narrow.values + 4}, {narrow, narrow.threads*narrow.values + 1},
+		{wide, 2*wide.threads*wide.values + 4}, {wide, wide.threads*wide.values + 4}, {wide, wide.threads * wide.values},
+		{wide, rowwise.ThreadgroupColumns + 4},
+	} {
+		const rows = 7
+		columns, name := test.columns, fmt.Sprintf("%+v, %d columns", test.division, test.columns)
+		x := make([]float32, rows*columns)
 		kernels.Noise(x, 1)
 		for i := range x {
 			x[i] *= 20
@@ -55,24 +83,27 @@ func TestLong(t *testing.T) {
 			x[2*columns+i], x[3*columns+i] = -inf, -300
 		}
 		x[3*columns-1], x[4*columns+7], x[5*columns+7], x[6*columns-1] = -300, nan, inf, nan
-		for i := range longThreads {
+		for i := range narrow.threads {
 			x[3*columns+i] = -inf
 		}
-		want := Reference(x, columns)
-		apply(t, p, got, x, columns)
+		want, got := Reference(x, columns), runLong(t, device, test.division, columns, x)
 		for r := range rows {
 			row := want[r*columns : (r+1)*columns]
 			if math.IsNaN(row[0]) {
 				for i, v := range got[r*columns : (r+1)*columns] {
 					if !math.IsNaN(float64(v)) {
-						t.Fatalf("%d columns, row %d: element %d is %v, want NaN", columns, r, i, v)
+						t.Fatalf("%s, row %d: element %d is %v, want NaN", name, r, i, v)
 					}
 				}
 			} else if e := kernels.RelativeError(got[r*columns:(r+1)*columns], row); !(e <= 3e-7) {
-				t.Errorf("%d columns, row %d: relative error %.2g", columns, r, e)
+				t.Errorf("%s, row %d: relative error %.2g", name, r, e)
 			}
 		}
 	}
+}
+
+// Rows are long if they do not fit in a threadgroup's registers and keep the cores busy.
+func TestLongRows(t *testing.T) {
 	for _, test := range []struct {
 		rows, columns, cores int
 		want                 bool
@@ -82,6 +113,76 @@ func TestLong(t *testing.T) {
 	} {
 		if got := long(test.rows, test.columns, test.cores); got != test.want {
 			t.Errorf("long(%d, %d, %d) is %v", test.rows, test.columns, test.cores, got)
+		}
+	}
+	for _, test := range []struct {
+		columns, registers int
+		want               division
+	}{
+		{128 << 10, 64 << 10, wide}, {128 << 10, 32 << 10, narrow}, {128 << 10, 0, narrow}, {128<<10 + 1, 64 << 10, narrow},
+	} {
+		if got := divide(test.columns, test.registers); got != test.want {
+			t.Errorf("divide(%d, %d) is %+v", test.columns, test.registers, got)
+		}
+	}
+}
+
+// BenchmarkLong compares divisions of long rows on each GPU, with and without streaming accesses, beside chunks of the rows and a
+// copy. It reports the bytes of a copy in the median of the device's times.
+func BenchmarkLong(b *testing.B) {
+	const rows, columns = 256, 128 << 10
+	x := make([]float32, rows*columns)
+	kernels.Noise(x, 1)
+	plain := source
+	plain.Text = strings.ReplaceAll(text, "CROSSOVER_STREAMING", "STREAMING_OF_NO_GPU")
+	long := func(d division, of gpu.Source) func(p *gpu.Builder, y, x *gpu.Buffer) {
+		return func(p *gpu.Builder, y, x *gpu.Buffer) { d.append(p, of, rows, columns, y, x) }
+	}
+	type variant struct {
+		name   string
+		append func(p *gpu.Builder, y, x *gpu.Buffer)
+	}
+	variants := []variant{
+		{"copy", func(p *gpu.Builder, y, x *gpu.Buffer) { p.Copy(y, x) }},
+		{"chunks", func(p *gpu.Builder, y, x *gpu.Buffer) {
+			rowwise.Append(p, source, rows, columns, rowwise.Width(columns), gpu.Float2, y, x)
+		}},
+	}
+	for _, d := range []division{narrow, {512, 64}, {512, 80}, wide, {256, 192}} {
+		name := fmt.Sprintf("threads=%d,values=%d", d.threads, d.values)
+		variants = append(variants, variant{name + "/streaming", long(d, source)}, variant{name + "/plain", long(d, plain)})
+	}
+	for _, backend := range kernels.Here().GPUs {
+		device, err := backend.OpenFit()
+		if err != nil {
+			b.Log(err)
+			continue
+		}
+		for _, v := range variants {
+			b.Run(backend.API+"/"+v.name, func(b *testing.B) {
+				builder := device.NewPlan()
+				from, to := builder.Input(gpu.Float, len(x)), builder.Output(gpu.Float, len(x))
+				v.append(builder, to, from)
+				p, err := builder.Build()
+				if err != nil {
+					b.Skip(err)
+				}
+				defer p.Close()
+				copy(from.Floats(), x)
+				if err := p.Upload(); err != nil {
+					b.Fatal(err)
+				}
+				var spans []float64
+				for b.Loop() {
+					times, err := p.Time(true)
+					if err != nil {
+						b.Fatal(err)
+					}
+					spans = append(spans, times.Span.Seconds())
+				}
+				slices.Sort(spans)
+				b.ReportMetric(8*rows*columns/spans[len(spans)/2]/1e9, "GB/s")
+			})
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: t
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
 		kernels.Shape{rows: 1, columns: rowwise.ThreadgroupColumns + 4},
-		kernels.Shape{rows: rowwise.FewRows + 1, columns: longThreads*longValues + 4})
+		kernels.Shape{rows: rowwise.FewRows + 1, columns: rowwise.ThreadgroupColumns + 4})
 }
 
 // plans returns a plan of every implementation for rows of the given number of columns, and one of the portable loops if go
