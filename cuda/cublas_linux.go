@@ -17,7 +17,8 @@ type cublas struct {
 	create, destroy        function
 	setStream, setMathMode function
 	setWorkspace           function
-	sgemm, getProperty     function
+	sgemm, sgemmBatch      function
+	sgemv, getProperty     function
 	version                string
 
 	mu    sync.Mutex
@@ -53,7 +54,8 @@ func loadCUBLAS(driverMajor int) (*cublas, error) {
 	}
 	err := find.open(named(map[string]*function{
 		"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
-		"cublasSetMathMode": &l.setMathMode, "cublasSetWorkspace_v2": &l.setWorkspace, "cublasSgemm_v2": &l.sgemm, "cublasGetProperty": &l.getProperty,
+		"cublasSetMathMode": &l.setMathMode, "cublasSetWorkspace_v2": &l.setWorkspace, "cublasSgemm_v2": &l.sgemm,
+		"cublasSgemmStridedBatched": &l.sgemmBatch, "cublasSgemv_v2": &l.sgemv, "cublasGetProperty": &l.getProperty,
 	})...)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
@@ -109,9 +111,10 @@ func (d *driver) bench(l *cublas) (*bench, error) {
 	return b, nil
 }
 
-// product is a matrix multiplication on the memory that it works on.
+// product is a call that multiplies matrices, or a matrix and a vector, on the memory that it works on.
 type product struct {
 	library     *cublas
+	function    *function
 	bench       *bench
 	alpha, beta *float32
 	arguments   []uintptr
@@ -136,25 +139,66 @@ func (d *driver) GEMMVersion() string {
 // transposed and computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
 func (d *driver) NewProduct(of gpu.Product) (gpu.External, error) {
 	m, n, k := of.M, of.N, of.K
+	p, err := d.newProduct(of.Alpha, of.Beta, m, n, k, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.function = &p.library.sgemm
+	operationA, rowA := cublasStored(of.TransposeA, m, k)
+	operationB, rowB := cublasStored(of.TransposeB, k, n)
+	p.arguments = []uintptr{
+		p.bench.handle, operationB, operationA, uintptr(n), uintptr(m), uintptr(k),
+		uintptr(unsafe.Pointer(p.alpha)), place(of.B), rowB, place(of.A), rowA, uintptr(unsafe.Pointer(p.beta)), place(of.C), uintptr(n),
+	}
+	return p, nil
+}
+
+// NewProducts readies count multiplications by one call of cuBLAS.
+func (d *driver) NewProducts(of gpu.Product, count int) (gpu.External, error) {
+	m, n, k := of.M, of.N, of.K
+	p, err := d.newProduct(of.Alpha, of.Beta, m, n, k, count)
+	if err != nil {
+		return nil, err
+	}
+	p.function = &p.library.sgemmBatch
+	operationA, rowA := cublasStored(of.TransposeA, m, k)
+	operationB, rowB := cublasStored(of.TransposeB, k, n)
+	p.arguments = []uintptr{
+		p.bench.handle, operationB, operationA, uintptr(n), uintptr(m), uintptr(k), uintptr(unsafe.Pointer(p.alpha)),
+		place(of.B), rowB, uintptr(k * n), place(of.A), rowA, uintptr(m * k), uintptr(unsafe.Pointer(p.beta)),
+		place(of.C), uintptr(n), uintptr(m * n), uintptr(count),
+	}
+	return p, nil
+}
+
+// NewVectorProduct readies a multiplication of a row-major matrix and a vector. cuBLAS sees the matrix transposed.
+func (d *driver) NewVectorProduct(y, a, x gpu.Region, rows, columns int) (gpu.External, error) {
+	p, err := d.newProduct(1, 0, rows, 1, columns, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.function = &p.library.sgemv
+	p.arguments = []uintptr{
+		p.bench.handle, cublasOpT, uintptr(columns), uintptr(rows), uintptr(unsafe.Pointer(p.alpha)), place(a), uintptr(columns),
+		place(x), 1, uintptr(unsafe.Pointer(p.beta)), place(y), 1,
+	}
+	return p, nil
+}
+
+// newProduct returns count products of a size on a handle of their own. They lack the function and its arguments.
+func (d *driver) newProduct(alpha, beta float32, m, n, k, count int) (*product, error) {
 	l, err := d.cublas()
 	if err != nil {
 		return nil, err
 	}
-	if m < 1 || n < 1 || k < 1 || !fits32(m, n, k) {
-		return nil, fmt.Errorf("cuda: cuBLAS takes no matrices of %d×%d×%d (want each at least 1 and less than 2^31)", m, n, k)
+	if m < 1 || n < 1 || k < 1 || count < 1 || !fits32(m, n, k, count) {
+		return nil, fmt.Errorf("cuda: cuBLAS takes no %d products of %d×%d×%d (want each at least 1 and less than 2^31)", count, m, n, k)
 	}
 	bench, err := d.bench(l)
 	if err != nil {
 		return nil, err
 	}
-	p := &product{library: l, bench: bench, alpha: &of.Alpha, beta: &of.Beta}
-	operationA, rowA := cublasStored(of.TransposeA, m, k)
-	operationB, rowB := cublasStored(of.TransposeB, k, n)
-	p.arguments = []uintptr{
-		bench.handle, operationB, operationA, uintptr(n), uintptr(m), uintptr(k),
-		uintptr(unsafe.Pointer(p.alpha)), place(of.B), rowB, place(of.A), rowA, uintptr(unsafe.Pointer(p.beta)), place(of.C), uintptr(n),
-	}
-	return p, nil
+	return &product{library: l, bench: bench, alpha: &alpha, beta: &beta}, nil
 }
 
 // cublasStored returns how cuBLAS reads a matrix that is rows×columns, or is stored as its transpose, and the length of its
@@ -179,7 +223,7 @@ func (p *product) Encode(stream uintptr) error {
 	if err := l.check(&l.setWorkspace, l.setWorkspace.call(p.bench.handle, p.bench.workspace, workspaceBytes)); err != nil {
 		return err
 	}
-	return l.check(&l.sgemm, l.sgemm.call(p.arguments...))
+	return l.check(p.function, p.function.call(p.arguments...))
 }
 
 // Close gives the handle back.

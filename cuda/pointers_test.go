@@ -13,7 +13,7 @@ import (
 )
 
 // held are the functions that store addresses for later. They also keep the objects alive.
-var held = []string{"launch", "NewProduct"}
+var held = []string{"launch", "NewProduct", "NewProducts", "NewVectorProduct"}
 
 // The address of a Go object may only be an argument of a function that is marked uintptrescapes. Such an object is on
 // the heap and stays there until the call is over. In any other way C may write to where a stack used to be, and tests

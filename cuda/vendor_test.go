@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/cmplx"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -199,6 +200,84 @@ func TestGEMM(t *testing.T) {
 	}
 }
 
+// TestProducts multiplies several pairs of matrices that lie one after the other.
+func TestProducts(t *testing.T) {
+	device, d, _ := openFake(t)
+	const m, n, k, alpha, beta = 2, 3, 4, 1.5, 0.25
+	for _, count := range []int{1, 3} {
+		for turns := range 4 {
+			turnA, turnB := turns&1 != 0, turns&2 != 0
+			b := device.NewPlan()
+			left, right, product := b.Input(gpu.Float, count*m*k), b.Input(gpu.Float, count*k*n), b.State(gpu.Float, count*m*n)
+			b.Encode(func() (gpu.External, error) {
+				return d.NewProducts(gpu.Product{C: product.Region(), A: left.Region(), B: right.Region(), M: m, N: n, K: k,
+					TransposeA: turnA, TransposeB: turnB, Alpha: alpha, Beta: beta}, count)
+			})
+			p, err := b.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill(left.Floats(), 1)
+			fill(right.Floats(), 2)
+			fill(product.Floats(), 3)
+			before := slices.Clone(product.Floats())
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for at := range count * m * n {
+				of, i, j := at/(m*n), at/n%m, at%n
+				sum := 0.0
+				for l := range k {
+					atA, atB := i*k+l, l*n+j
+					if turnA {
+						atA = l*m + i
+					}
+					if turnB {
+						atB = j*k + l
+					}
+					sum += float64(left.Floats()[of*m*k+atA]) * float64(right.Floats()[of*k*n+atB])
+				}
+				want := alpha*sum + beta*float64(before[at])
+				if got := float64(product.Floats()[at]); math.Abs(got-want) > 1e-5 {
+					t.Errorf("%d products, transposed=%v,%v: C%d[%d,%d] = %g; want %g", count, turnA, turnB, of, i, j, got, want)
+				}
+			}
+			p.Close()
+		}
+	}
+}
+
+func TestVectorProduct(t *testing.T) {
+	device, d, _ := openFake(t)
+	for _, size := range [][2]int{{1, 1}, {3, 2}, {2, 5}} {
+		rows, columns := size[0], size[1]
+		b := device.NewPlan()
+		matrix, x, y := b.Input(gpu.Float, rows*columns), b.Input(gpu.Float, columns), b.Output(gpu.Float, rows)
+		b.Encode(func() (gpu.External, error) {
+			return d.NewVectorProduct(y.Region(), matrix.Region(), x.Region(), rows, columns)
+		})
+		p, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(matrix.Floats(), 1)
+		fill(x.Floats(), 2)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			want := 0.0
+			for j := range columns {
+				want += float64(matrix.Floats()[i*columns+j]) * float64(x.Floats()[j])
+			}
+			if got := float64(y.Floats()[i]); math.Abs(got-want) > 1e-5 {
+				t.Errorf("%d×%d: y[%d] = %g; want %g", rows, columns, i, got, want)
+			}
+		}
+		p.Close()
+	}
+}
+
 // Two multiplications that exist at once have a handle and a workspace each.
 func TestProductsShareNothing(t *testing.T) {
 	device, d, f := openFake(t)
@@ -302,6 +381,10 @@ func TestLibrariesMissing(t *testing.T) {
 	oneLineWith(t, err, "nofft.so")
 	_, err = d.NewProduct(gpu.Product{C: region, A: region, B: region, M: 1, N: 1, K: 1, Alpha: 1})
 	oneLineWith(t, err, "libm.so.6")
+	_, err = d.NewProducts(gpu.Product{C: region, A: region, B: region, M: 1, N: 1, K: 1, Alpha: 1}, 1)
+	oneLineWith(t, err, "libm.so.6")
+	_, err = d.NewVectorProduct(region, region, region, 1, 1)
+	oneLineWith(t, err, "libm.so.6")
 }
 
 func TestLibrariesFail(t *testing.T) {
@@ -321,6 +404,8 @@ func TestLibrariesFail(t *testing.T) {
 		{"cublasSetStream_v2", 7, nil, "cublasSetStream_v2: cublasStatus_t 7"},
 		{"cublasSetWorkspace_v2", 7, nil, "cublasSetWorkspace_v2: cublasStatus_t 7"},
 		{"cublasSgemm_v2", 13, nil, "cublasSgemm_v2: cublasStatus_t 13"},
+		{"cublasSgemmStridedBatched", 13, nil, "cublasSgemmStridedBatched: cublasStatus_t 13"},
+		{"cublasSgemv_v2", 13, nil, "cublasSgemv_v2: cublasStatus_t 13"},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", test.function, test.status), func(t *testing.T) {
 			device, d, f := openFake(t)
@@ -334,6 +419,10 @@ func TestLibrariesFail(t *testing.T) {
 						M: 2, N: 2, K: 2, Alpha: 1,
 					})
 				})
+				b.Encode(func() (gpu.External, error) {
+					return d.NewProducts(gpu.Product{C: z.Region(), A: x.Region(), B: x.Region(), M: 2, N: 1, K: 2, Alpha: 1}, 2)
+				})
+				b.Encode(func() (gpu.External, error) { return d.NewVectorProduct(z.Region(), x.Region(), y.Region(), 2, 2) })
 				p, err := b.Build()
 				if err != nil {
 					return err
@@ -372,6 +461,10 @@ func TestLibrariesRefuseSizes(t *testing.T) {
 		_, err := d.NewRealFFT(region, region, size[0], size[1])
 		oneLineWith(t, err, "cuFFT takes no")
 		_, err = d.NewProduct(gpu.Product{C: region, A: region, B: region, M: size[0], N: size[1], K: 1, Alpha: 1})
+		oneLineWith(t, err, "cuBLAS takes no")
+		_, err = d.NewProducts(gpu.Product{C: region, A: region, B: region, M: size[0], N: 1, K: 1, Alpha: 1}, size[1])
+		oneLineWith(t, err, "cuBLAS takes no")
+		_, err = d.NewVectorProduct(region, region, region, size[0], size[1])
 		oneLineWith(t, err, "cuBLAS takes no")
 	}
 }

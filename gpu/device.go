@@ -209,6 +209,16 @@ type Product struct {
 	Alpha, Beta            float32
 }
 
+// Products is a driver whose vendor's library also has forms of products that no operation uses. Our kernels are compared with
+// them.
+type Products interface {
+	GEMM
+	// NewProducts readies count products of one form. The matrices of C lie one after the other, and so do those of A and B.
+	NewProducts(p Product, count int) (External, error)
+	// NewVectorProduct readies y = A·x in FP32. A is rows×columns, row-major without gaps.
+	NewVectorProduct(y, a, x Region, rows, columns int) (External, error)
+}
+
 // Floor is a driver that can say how fast its system launches anything at all.
 type Floor interface {
 	// NewFloors readies the system's own ways to launch a kernel that does nothing and to wait for it. They must be

@@ -840,18 +840,36 @@ int cublasSetMathMode(void* h, int mode) {
     ((struct handle*)check("cublasSetMathMode", h, HANDLE))->mode = mode;
     return 0;
 }
-int cublasSgemm_v2(void* h, int ta, int tb, int m, int n, int k, const float* alpha, const float* a, int lda, const float* b, int ldb, const float* beta, float* c, int ldc) {
-    CALL(cublasSgemm_v2);
-    need_context("cublasSgemm_v2");
-    struct handle* handle = check("cublasSgemm_v2", h, HANDLE);
-    if (handle->mode != 0 && handle->mode != 2) die("cublasSgemm_v2", "a mode that is not FP32");
-    if (!handle->workspace) die("cublasSgemm_v2", "a workspace that cuBLAS may free");
+static int multiply(const char* function, void* h, int ta, int tb, int m, int n, int k, const float* alpha, const float* a, int lda, const float* b, int ldb, const float* beta, float* c, int ldc) {
+    need_context(function);
+    struct handle* handle = check(function, h, HANDLE);
+    if (handle->mode != 0 && handle->mode != 2) die(function, "a mode that is not FP32");
+    if (!handle->workspace) die(function, "a workspace that cuBLAS may free");
     if (lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m) return 7;
     struct node node = {.work = PRODUCT, .transposed = {ta, tb}, .m = m, .n = n, .k = k, .alpha = *alpha, .beta = *beta, .a = a, .b = b, .to = c};
     node.bytes = lda;
     node.value = ldb;
     node.threads = ldc;
-    return enqueue("cublasSgemm_v2", handle->stream, &node);
+    return enqueue(function, handle->stream, &node);
+}
+int cublasSgemm_v2(void* h, int ta, int tb, int m, int n, int k, const float* alpha, const float* a, int lda, const float* b, int ldb, const float* beta, float* c, int ldc) {
+    CALL(cublasSgemm_v2);
+    return multiply("cublasSgemm_v2", h, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+int cublasSgemmStridedBatched(void* h, int ta, int tb, int m, int n, int k, const float* alpha, const float* a, int lda, long long apart_a, const float* b, int ldb, long long apart_b, const float* beta, float* c, int ldc, long long apart_c, int count) {
+    CALL(cublasSgemmStridedBatched);
+    for (int i = 0; i < count; i++) {
+        int status = multiply("cublasSgemmStridedBatched", h, ta, tb, m, n, k, alpha, a + i * apart_a, lda, b + i * apart_b, ldb, beta, c + i * apart_c, ldc);
+        if (status) return status;
+    }
+    return 0;
+}
+// The matrix is m×n, and its transpose n×m.
+int cublasSgemv_v2(void* h, int t, int m, int n, const float* alpha, const float* a, int lda, const float* x, int step_x, const float* beta, float* y, int step_y) {
+    CALL(cublasSgemv_v2);
+    if (step_x != 1 || step_y != 1) die("cublasSgemv_v2", "a step that the stand-in lacks");
+    int rows = t ? n : m, columns = t ? m : n;
+    return multiply("cublasSgemv_v2", h, t, 0, rows, 1, columns, alpha, a, lda, x, columns, beta, y, rows);
 }
 static void run_product(struct node* o) {
     int lda = o->bytes, ldb = o->value, ldc = o->threads;
