@@ -95,9 +95,9 @@ func rows(cases []kernels.Case) []row {
 	})
 	find("attention/self", func(kernels.Case) {
 		const heads, width, steps = 64, 64, 2048
-		line := kernels.Along(attention.Op.Axes, "steps", kernels.Param{Name: "heads", Value: heads}, kernels.Param{Name: "width", Value: width},
-			kernels.Param{Name: "keys", Value: steps})
-		add(againstArithmetic(attention.Op.CaseOf(kernels.Here(), line), steps, 4*heads*width*steps*steps))
+		c := attentionCase(kernels.Here(), heads, width, steps)
+		add(againstArithmetic(c, steps, 4*heads*width*steps*steps))
+		add(attentionProducts(c, attention.Params{Heads: heads, Width: width}, steps))
 	})
 	find("lora/d=1024,rank=8", func(c kernels.Case) { add(againstLibrary(c, 8192, arithmetic(4*8192*1024*8))) })
 	find("conv2d-layer/in=32,out=32,kernel=3,stride=1,height=80", func(c kernels.Case) {
@@ -105,6 +105,7 @@ func rows(cases []kernels.Case) []row {
 	})
 	find("lstm/in=128,hidden=256,batch=1", func(c kernels.Case) {
 		add(againstArithmetic(c, 1000, 2*4*256*(128+256)*1000))
+		all = append(all, lstmProducts(c, 256, 1000)...)
 	})
 	find("matmul/square", func(c kernels.Case) {
 		for _, n := range []int{1024, 2048, 4096} {
@@ -112,6 +113,12 @@ func rows(cases []kernels.Case) []row {
 		}
 	})
 	return append(all, row{name: launchName, measure: measureLaunch}, row{name: riseName, rise: measureRise})
+}
+
+// attentionCase is the case of so many keys, along the steps.
+func attentionCase(b *kernels.Backends, heads, width, keys int) kernels.Case {
+	return attention.Op.CaseOf(b, kernels.Along(attention.Op.Axes, "steps", kernels.Param{Name: "heads", Value: heads},
+		kernels.Param{Name: "width", Value: width}, kernels.Param{Name: "keys", Value: keys}))
 }
 
 func names(all []row) string {

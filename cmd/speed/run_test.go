@@ -256,7 +256,8 @@ func TestRows(t *testing.T) {
 		"fft/n=1024,batch=16384", "fft/batch=1,n=51840", "scale/n=67108864",
 		"sum/n=67108864", "softmax/columns=1024,rows=8192", "softmax/columns=4096,rows=8192",
 		"stft/n_fft=2048,hop=512,n=16777216", "biquad/n=512,channels=32768", "oscillator-bank/voices=256,n=352800",
-		"matmul/square,n=1024", "matmul/square,n=4096", "launch+wait", "rise",
+		"attention/products,heads=64,width=64,steps=2048", "lstm/products,hidden=256,batch=1,steps=1000",
+		"lstm/vector-products,hidden=256,batch=1,steps=1000", "matmul/square,n=1024", "matmul/square,n=4096", "launch+wait", "rise",
 	} {
 		if !slices.ContainsFunc(all, func(r row) bool { return r.name == want }) {
 			t.Errorf("there is no row %s (there are %s)", want, names(all))

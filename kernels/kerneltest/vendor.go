@@ -28,6 +28,13 @@ func WithGEMM(t testing.TB) *kernels.Backends {
 
 type withGEMM struct{ gpu.Driver }
 
+// Facts names the API of the backend.
+func (d withGEMM) Facts() gpu.Facts {
+	facts := d.Driver.Facts()
+	facts.API = "metal"
+	return facts
+}
+
 func (withGEMM) GEMMMissing() error  { return nil }
 func (withGEMM) GEMMVersion() string { return "" }
 
@@ -44,6 +51,11 @@ func (withGEMM) NewProduct(p gpu.Product) (gpu.External, error) {
 	if p.C.Bytes < 4*m*n || p.A.Bytes < 4*m*k || p.B.Bytes < 4*k*n {
 		return nil, fmt.Errorf("a product of %d×%d×%d in %d, %d and %d bytes", m, n, k, p.C.Bytes, p.A.Bytes, p.B.Bytes)
 	}
+	return newGEMM(p), nil
+}
+
+func newGEMM(p gpu.Product) *gemm {
+	m, n, k := p.M, p.N, p.K
 	g := &gemm{regionFloats(p.C), regionFloats(p.A), regionFloats(p.B), m, n, k, k, 1, n, 1, p.Alpha, p.Beta}
 	if p.TransposeA {
 		g.rowA, g.columnA = 1, m
@@ -51,7 +63,43 @@ func (withGEMM) NewProduct(p gpu.Product) (gpu.External, error) {
 	if p.TransposeB {
 		g.rowB, g.columnB = 1, k
 	}
-	return g, nil
+	return g
+}
+
+// NewProducts is NewProduct of matrices that lie one after the other.
+func (withGEMM) NewProducts(p gpu.Product, count int) (gpu.External, error) {
+	m, n, k := p.M, p.N, p.K
+	if p.C.Bytes < 4*count*m*n || p.A.Bytes < 4*count*m*k || p.B.Bytes < 4*count*k*n {
+		return nil, fmt.Errorf("%d products of %d×%d×%d in %d, %d and %d bytes", count, m, n, k, p.C.Bytes, p.A.Bytes, p.B.Bytes)
+	}
+	var all gemms
+	for range count {
+		all = append(all, newGEMM(p))
+		for _, of := range []struct {
+			*gpu.Region
+			floats int
+		}{{&p.C, m * n}, {&p.A, m * k}, {&p.B, k * n}} {
+			of.Offset += 4 * of.floats
+			of.Bytes -= 4 * of.floats
+		}
+	}
+	return all, nil
+}
+
+// NewVectorProduct is a product with a matrix of one column.
+func (d withGEMM) NewVectorProduct(y, a, x gpu.Region, rows, columns int) (gpu.External, error) {
+	return d.NewProduct(gpu.Product{C: y, A: a, B: x, M: rows, N: 1, K: columns, Alpha: 1})
+}
+
+type gemms []*gemm
+
+func (gemms) Close() {}
+
+func (all gemms) Encode(target uintptr) error {
+	for _, g := range all {
+		_ = g.Encode(target) // which does not fail
+	}
+	return nil
 }
 
 func regionFloats(r gpu.Region) []float32 {

@@ -40,13 +40,18 @@ func divide(columns, registers int) division {
 	return narrow
 }
 
-// appendRows appends the softmax of rows.
+// appendRows appends the softmax of a call.
 func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-	if long(s[rows], p.Columns, b.Facts().Cores) {
-		divide(p.Columns, b.Facts().Registers).append(b, source, s[rows], p.Columns, t[0], t[1])
+	Launch(b, t[0], t[1], s[rows], p.Columns)
+}
+
+// Launch appends the softmax of each row of x, which is rows×columns, to a launch plan. y may be x.
+func Launch(b *gpu.Builder, y, x *gpu.Buffer, rows, columns int) {
+	if long(rows, columns, b.Facts().Cores) {
+		divide(columns, b.Facts().Registers).append(b, source, rows, columns, y, x)
 		return
 	}
-	rowwise.Append(b, source, s[rows], p.Columns, rowwise.Width(p.Columns), gpu.Float2, t[0], t[1])
+	rowwise.Append(b, source, rows, columns, rowwise.Width(columns), gpu.Float2, y, x)
 }
 
 // append appends the softmax of long rows by a text, with a threadgroup for each.
