@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"crossover/gpu"
 	"crossover/gpu/emulator"
@@ -128,11 +129,13 @@ func TestLongRows(t *testing.T) {
 }
 
 // BenchmarkLong compares divisions of long rows on each GPU, with and without streaming accesses, beside chunks of the rows and a
-// copy. It reports the bytes of a copy in the median of the device's times.
+// copy. The chunks are those of all rows, or of batches of rows that fit in a cache between both kernels. It reports the bytes
+// of a copy in the median of the device's times, and of the host's, to which a clock between the kernels adds nothing.
 func BenchmarkLong(b *testing.B) {
 	const rows, columns = 256, 128 << 10
 	x := make([]float32, rows*columns)
 	kernels.Noise(x, 1)
+	want := Reference(x[(rows-1)*columns:], columns)
 	plain := source
 	plain.Text = strings.ReplaceAll(text, "CROSSOVER_STREAMING", "STREAMING_OF_NO_GPU")
 	long := func(d division, of gpu.Source) func(p *gpu.Builder, y, x *gpu.Buffer) {
@@ -147,6 +150,19 @@ func BenchmarkLong(b *testing.B) {
 		{"chunks", func(p *gpu.Builder, y, x *gpu.Buffer) {
 			rowwise.Append(p, source, rows, columns, rowwise.Width(columns), gpu.Float2, y, x)
 		}},
+	}
+	for _, batch := range []int{16, 32, 64} {
+		variants = append(variants, variant{fmt.Sprintf("batches=%d", batch), func(p *gpu.Builder, y, x *gpu.Buffer) {
+			const threads, values, width = 512, 8, 4
+			chunks := columns / (threads * values)
+			text := source.Define("WIDTH", width).Define("PER_THREAD", values/width)
+			statistics := p.Scratch(gpu.Float2, batch*chunks)
+			grid, group, shape := gpu.Size{X: batch, Y: chunks, Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1}, gpu.Values(batch, columns/width)
+			for at := 0; at < rows*columns; at += batch * columns {
+				p.Dispatch(p.Kernel(text, "chunk_statistics"), grid, group, statistics, x.At(at), shape)
+				p.Dispatch(p.Kernel(text, "chunk_values"), grid, group, y.At(at), x.At(at), statistics, shape)
+			}
+		}})
 	}
 	for _, d := range []division{narrow, {512, 64}, {512, 80}, wide, {256, 192}} {
 		name := fmt.Sprintf("threads=%d,values=%d", d.threads, d.values)
@@ -172,16 +188,28 @@ func BenchmarkLong(b *testing.B) {
 				if err := p.Upload(); err != nil {
 					b.Fatal(err)
 				}
-				var spans []float64
+				var spans, walls []float64
 				for b.Loop() {
 					times, err := p.Time(true)
 					if err != nil {
 						b.Fatal(err)
 					}
-					spans = append(spans, times.Span.Seconds())
+					begin := time.Now()
+					if err := p.RunResident(); err != nil {
+						b.Fatal(err)
+					}
+					spans, walls = append(spans, times.Span.Seconds()), append(walls, time.Since(begin).Seconds())
+				}
+				if err := p.Download(); err != nil {
+					b.Fatal(err)
+				}
+				if got := to.Floats()[(rows-1)*columns:]; v.name != "copy" && !(kernels.RelativeError(got, want) <= 3e-7) {
+					b.Errorf("the last row is wrong: relative error %.2g", kernels.RelativeError(got, want))
 				}
 				slices.Sort(spans)
+				slices.Sort(walls)
 				b.ReportMetric(8*rows*columns/spans[len(spans)/2]/1e9, "GB/s")
+				b.ReportMetric(8*rows*columns/walls[len(walls)/2]/1e9, "host-GB/s")
 			})
 		}
 	}
