@@ -68,8 +68,12 @@ inline float4 read_vector(device const float* p, int there) {
 }
 
 // weight is e^d of a distance to the greatest score of a query. Below −87 it would be a denormal, of which some devices make
-// 0 and others do not: it is 0. A NaN stays one.
-inline float weight(float d) { return d < -87.0f ? 0.0f : precise::exp(d); }
+// 0 and others do not: it is 0. A NaN stays one. The exponential is computed before the choice: as a branch of it, it would be a
+// jump for each value.
+inline float weight(float d) {
+    float w = precise::exp(d);
+    return d < -87.0f ? 0.0f : w;
+}
 inline float4 weight(float4 d) { return float4(weight(d.x), weight(d.y), weight(d.z), weight(d.w)); }
 
 inline float4 largest(float4 a, float4 b) { return float4(max(a.x, b.x), max(a.y, b.y), max(a.z, b.z), max(a.w, b.w)); }

@@ -61,7 +61,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(newLoop),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
-		kernels.Revised(1, kernels.KernelText("", appendRows)),
+		kernels.KernelText("", appendRows),
 	},
 })
 
