@@ -30,8 +30,12 @@ func (d *Device) Alloc(n int) (*SharedMemory, error) {
 	if most := d.facts.MaxBufferBytes; most > 0 && int64(bytes) > most {
 		return nil, fmt.Errorf("gpu: shared memory of %d bytes; %s takes at most %d: %w", bytes, d.facts.Name, most, ErrOutOfMemory)
 	}
+	if err := d.hold(); err != nil {
+		return nil, err
+	}
 	m, err := d.pool.take(bytes, Shared)
 	if err != nil {
+		d.letGo()
 		return nil, err
 	}
 	s := &SharedMemory{device: d, memory: m}
@@ -108,6 +112,7 @@ func (r *sharedRanges) free(d *Device, host []byte) {
 	sharedCount.Add(-1)
 	r.mu.Unlock()
 	d.pool.give(freed.memory, freed.bytes, Shared)
+	d.letGo()
 }
 
 // find returns the region of shared memory from the start of a slice to the end of the memory, and false where the slice
