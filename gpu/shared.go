@@ -18,12 +18,15 @@ type SharedMemory struct {
 	floats []float32 // nil once freed
 }
 
-// Alloc returns zeroed shared memory for n float32, n at least 1. Only Free gives the memory back: the garbage
+// mostShared is the greatest number of float32 of a shared memory. It keeps the number of bytes from overflowing.
+const mostShared = 1 << 40
+
+// Alloc returns zeroed shared memory for n float32, n from 1 to 2⁴⁰. Only Free gives the memory back: the garbage
 // collector cannot know whether a slice of it is still in use. Alloc fails if n is out of range. It fails with
 // [ErrOutOfMemory] wrapped if the system has no such memory left or the device takes no buffer as large.
 func (d *Device) Alloc(n int) (*SharedMemory, error) {
-	if n < 1 || int64(n) > 1<<40 {
-		return nil, fmt.Errorf("gpu: shared memory for %d values; want at least 1", n)
+	if n < 1 || int64(n) > mostShared {
+		return nil, fmt.Errorf("gpu: shared memory for %d values; want 1 to %d", n, int64(mostShared))
 	}
 	const vector = 4
 	bytes := 4 * ((n + vector - 1) / vector * vector)
