@@ -81,7 +81,7 @@ func m3() Host {
 				}, Parts: []Part{
 					{Name: "stft", Implementation: "metal", MedianSeconds: 0.0012, PredictedSeconds: 0.001},
 					{Name: "columns", MedianSeconds: 0.0005, Bytes: 88200},
-				}, BetweenSeconds: 0.0003},
+				}, BetweenSeconds: 0.0003, Revisions: []StageRevision{{"stft", "metal", 2}, {"mel", "go", 1}}},
 				{Elements: []int{220500}, Blocks: 12, Routes: []Route{{Name: "gpu", Implementations: []string{"metal", "metal"}, MedianSeconds: 0.009}}},
 			},
 		}},

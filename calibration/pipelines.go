@@ -26,6 +26,25 @@ type PipelineLength struct {
 	// Parts are what a call consists of, and BetweenSeconds is what it takes besides. A file of an older version has neither.
 	Parts          []Part  `json:"parts,omitempty"`
 	BetweenSeconds float64 `json:"between_seconds,omitempty"`
+	// Revisions are those of the stages' implementations with which this was measured. An implementation without one had revision 0.
+	Revisions []StageRevision `json:"revisions,omitempty"`
+}
+
+// StageRevision is the revision of an implementation of a stage, above 0: see kernels.Implementation.
+type StageRevision struct {
+	Stage          string `json:"stage"`
+	Implementation string `json:"implementation"`
+	Revision       int    `json:"revision"`
+}
+
+// RevisionOf returns the revision of a stage's implementation with which the length was measured.
+func (l *PipelineLength) RevisionOf(stage, implementation string) int {
+	for i := range l.Revisions {
+		if r := &l.Revisions[i]; r.Stage == stage && r.Implementation == implementation {
+			return r.Revision
+		}
+	}
+	return 0
 }
 
 // Part is what a stage, or a tensor that no operation computes, took within calls of its pipeline.
@@ -65,13 +84,14 @@ func (r *Route) Title() string {
 	return r.Name
 }
 
-// The greatest numbers of pipelines of a host, stages and lengths of a pipeline, and routes and parts of a length.
+// The greatest numbers of pipelines of a host, stages and lengths of a pipeline, and routes, parts and revisions of a length.
 const (
 	MostPipelines = 64
 	MostStages    = 256
 	MostLengths   = 64
 	MostRoutes    = 16
 	MostParts     = 1024
+	MostRevisions = 1024
 )
 
 // Pipeline returns what was measured of a graph, or nil if nothing was. It points into the host.
@@ -160,7 +180,7 @@ func (p *Pipeline) check() error {
 	}
 	for i := range p.Lengths {
 		l := &p.Lengths[i]
-		err := l.check(len(p.Stages))
+		err := l.check(p.Stages)
 		switch {
 		case err != nil:
 		case len(l.Elements) != len(p.Lengths[0].Elements):
@@ -175,7 +195,7 @@ func (p *Pipeline) check() error {
 	return nil
 }
 
-func (l *PipelineLength) check(stages int) error {
+func (l *PipelineLength) check(stages []string) error {
 	switch n := len(l.Routes); {
 	case len(l.Elements) == 0 || slices.ContainsFunc(l.Elements, func(v int) bool { return v < 1 }):
 		return fmt.Errorf("elements is %v (want a number of at least 1 for each input and output)", l.Elements)
@@ -192,8 +212,8 @@ func (l *PipelineLength) check(stages int) error {
 			return fmt.Errorf("routes[%d]: name %w", i, err)
 		}
 		switch {
-		case len(r.Implementations) != stages:
-			return fmt.Errorf("route %s has %d implementations (want %d, one for each stage)", quoted(r.Name), len(r.Implementations), stages)
+		case len(r.Implementations) != len(stages):
+			return fmt.Errorf("route %s has %d implementations (want %d, one for each stage)", quoted(r.Name), len(r.Implementations), len(stages))
 		case !(r.MedianSeconds > 0) || math.IsInf(r.MedianSeconds, 1):
 			return fmt.Errorf("route %s: median_seconds is %v (want a finite number above 0)", quoted(r.Name), r.MedianSeconds)
 		case !(r.PredictedSeconds >= 0) || math.IsInf(r.PredictedSeconds, 1):
@@ -212,7 +232,32 @@ func (l *PipelineLength) check(stages int) error {
 			}
 		}
 	}
+	if err := l.checkRevisions(stages); err != nil {
+		return err
+	}
 	return l.checkParts()
+}
+
+// checkRevisions checks that revisions are of stages, above 0, and there once.
+func (l *PipelineLength) checkRevisions(stages []string) error {
+	if n := len(l.Revisions); n > MostRevisions {
+		return fmt.Errorf("has %d revisions (want at most %d)", n, MostRevisions)
+	}
+	for i := range l.Revisions {
+		r := &l.Revisions[i]
+		if err := checkName(r.Implementation); err != nil {
+			return fmt.Errorf("revisions[%d]: implementation %w", i, err)
+		}
+		switch {
+		case !slices.Contains(stages, r.Stage):
+			return fmt.Errorf("revisions[%d]: stage %s is none of the pipeline's", i, quoted(r.Stage))
+		case r.Revision < 1 || r.Revision > math.MaxInt32:
+			return fmt.Errorf("revisions[%d]: revision is %d (want 1 to %d; one of 0 is left out)", i, r.Revision, math.MaxInt32)
+		case slices.ContainsFunc(l.Revisions[:i], func(q StageRevision) bool { return q.Stage == r.Stage && q.Implementation == r.Implementation }):
+			return fmt.Errorf("revisions[%d]: %s of stage %s is there twice", i, quoted(r.Implementation), quoted(r.Stage))
+		}
+	}
+	return nil
 }
 
 // checkParts checks that parts are there once, and that each has something that its time can be compared with.

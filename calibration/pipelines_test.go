@@ -42,6 +42,12 @@ func TestPipelines(t *testing.T) {
 		"a part without time":        {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts[1].MedianSeconds = 0 }, `pipeline "analysis": lengths[0]: part "columns": median_seconds is 0 (want a finite number above 0)`},
 		"a stage without prediction": {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts[0].PredictedSeconds = 0 }, `pipeline "analysis": lengths[0]: part "stft": predicted_seconds is 0 and bytes 0 (want a finite number above 0, and no bytes, for a stage)`},
 		"a tensor without bytes":     {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts[1].Bytes = 0 }, `pipeline "analysis": lengths[0]: part "columns": predicted_seconds is 0 and bytes 0 (want at least 1 byte, and no prediction, for a tensor)`},
+		"no revisions":               {func(_ *Host, p *Pipeline) { p.Lengths[0].Revisions = nil }, ""},
+		"revision 0":                 {func(_ *Host, p *Pipeline) { p.Lengths[0].Revisions[1].Revision = 0 }, `pipeline "analysis": lengths[0]: revisions[1]: revision is 0 (want 1 to 2147483647; one of 0 is left out)`},
+		"another stage":              {func(_ *Host, p *Pipeline) { p.Lengths[0].Revisions[1].Stage = "mfcc" }, `pipeline "analysis": lengths[0]: revisions[1]: stage "mfcc" is none of the pipeline's`},
+		"revised nameless":           {func(_ *Host, p *Pipeline) { p.Lengths[0].Revisions[0].Implementation = "" }, `pipeline "analysis": lengths[0]: revisions[0]: implementation is missing`},
+		"a revision twice":           {func(_ *Host, p *Pipeline) { p.Lengths[0].Revisions = slices.Repeat(p.Lengths[0].Revisions, 2) }, `pipeline "analysis": lengths[0]: revisions[2]: "metal" of stage "stft" is there twice`},
+		"too many revised":           {func(_ *Host, p *Pipeline) { p.Lengths[0].Revisions = slices.Repeat(p.Lengths[0].Revisions, 513) }, `pipeline "analysis": lengths[0]: has 1026 revisions (want at most 1024)`},
 		"a route twice":              {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[1].Name = "best-1" }, `pipeline "analysis": lengths[0]: route "best-1" is there twice`},
 	} {
 		f := example()

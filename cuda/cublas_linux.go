@@ -111,6 +111,21 @@ func (d *driver) bench(l *cublas) (*bench, error) {
 	return b, nil
 }
 
+// destroyBenches destroys the handles that are not in use, with their workspaces. Those of a lost device stay.
+func (d *driver) destroyBenches(l *cublas) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d.enter() != nil {
+		return
+	}
+	defer d.leave()
+	for _, b := range l.spare {
+		l.destroy.call(b.handle)
+		d.memFree.call(b.workspace)
+	}
+	l.spare = nil
+}
+
 // product is a call that multiplies matrices, or a matrix and a vector, on the memory that it works on.
 type product struct {
 	library     *cublas

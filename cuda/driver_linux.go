@@ -31,9 +31,13 @@ type driver struct {
 	compiler *compiler
 	cufft    func() (*cufft, error)
 	cublas   func() (*cublas, error)
+	loaded   atomic.Pointer[cublas] // what cublas has returned
 
+	device  int32
 	context [1]uintptr // the argument of cuCtxSetCurrent
 	lost    atomic.Pointer[error]
+
+	unloading sync.Mutex // held while the garbage collector unloads code, and while the context is released
 
 	mu      sync.Mutex
 	streams []uintptr // made, and not in use
@@ -81,10 +85,39 @@ func open() (gpu.Driver, error) {
 	if err := d.check(&d.primaryCtxRetain, d.primaryCtxRetain.call(uintptr(unsafe.Pointer(context)), uintptr(*device))); err != nil {
 		return nil, err
 	}
-	d.context[0] = *context
+	d.device, d.context[0] = *device, *context
 	d.cufft = sync.OnceValues(func() (*cufft, error) { return loadCUFFT(major) })
-	d.cublas = sync.OnceValues(func() (*cublas, error) { return loadCUBLAS(major) })
+	d.cublas = sync.OnceValues(func() (*cublas, error) {
+		l, err := loadCUBLAS(major)
+		d.loaded.Store(l)
+		return l, err
+	})
 	return d, nil
+}
+
+// errReleased is what is asked of a closed driver fails with.
+var errReleased = fmt.Errorf("cuda: the context was released: %w", gpu.ErrLost)
+
+// Close gives the context back. If nobody else in the process holds it, CUDA frees everything that was made in it, also pinned
+// memory. A lost context frees nothing of it before that: on an H100, cuMemFreeHost and cuStreamDestroy then fail.
+func (d *driver) Close() {
+	d.mu.Lock()
+	streams := d.streams
+	d.streams = nil
+	d.mu.Unlock()
+	for _, stream := range streams {
+		_ = d.do(&d.streamDestroy, stream)
+	}
+	if l := d.loaded.Load(); l != nil {
+		d.destroyBenches(l)
+	}
+	d.unloading.Lock()
+	defer d.unloading.Unlock()
+	d.lost.CompareAndSwap(nil, &errReleased)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	d.ctxSetCurrent.call(0)
+	d.primaryCtxRelease.call(uintptr(d.device))
 }
 
 // readFacts asks for what launch plans depend on.

@@ -23,6 +23,7 @@ type fake struct {
 	live                func(kind int32) int
 	blocks              func(host int32) int
 	setDevices          func(n int32)
+	retained            func() int32 // how often the context is held
 	path, folder, cache string
 }
 
@@ -107,6 +108,7 @@ func loadFake(t *testing.T) *fake {
 	purego.RegisterLibFunc(&f.live, handle, "fake_live")
 	purego.RegisterLibFunc(&f.blocks, handle, "fake_blocks")
 	purego.RegisterLibFunc(&f.setDevices, handle, "fake_devices")
+	purego.RegisterLibFunc(&f.retained, handle, "fake_retained")
 	return f
 }
 

@@ -8,7 +8,8 @@ type libcuda struct {
 	init, driverGetVersion                               function
 	deviceGetCount, deviceGet, deviceGetName             function
 	deviceGetAttribute, deviceTotalMem                   function
-	primaryCtxSetFlags, primaryCtxRetain, ctxSetCurrent  function
+	primaryCtxSetFlags, primaryCtxRetain                 function
+	primaryCtxRelease, ctxSetCurrent                     function
 	moduleLoadData, moduleGetFunction, moduleUnload      function
 	funcGetAttribute                                     function
 	memAlloc, memFree, memHostAlloc, memFreeHost         function
@@ -41,6 +42,7 @@ func (l *libcuda) load() error {
 		"cuDeviceTotalMem_v2":           &l.deviceTotalMem,
 		"cuDevicePrimaryCtxSetFlags_v2": &l.primaryCtxSetFlags,
 		"cuDevicePrimaryCtxRetain":      &l.primaryCtxRetain,
+		"cuDevicePrimaryCtxRelease_v2":  &l.primaryCtxRelease,
 		"cuCtxSetCurrent":               &l.ctxSetCurrent,
 		"cuModuleLoadData":              &l.moduleLoadData,
 		"cuModuleGetFunction":           &l.moduleGetFunction,

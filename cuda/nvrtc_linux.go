@@ -185,8 +185,15 @@ func (d *driver) loadLibrary(src gpu.Source, functions []msl.Function, code []by
 		return nil, err
 	}
 	l := &library{driver: d, source: src, functions: functions, module: *module}
-	runtime.AddCleanup(l, func(module uintptr) { _ = d.do(&d.moduleUnload, module) }, *module)
+	runtime.AddCleanup(l, d.unload, *module)
 	return l, nil
+}
+
+// unload unloads a module, unless the context was released, which has done so.
+func (d *driver) unload(module uintptr) {
+	d.unloading.Lock()
+	defer d.unloading.Unlock()
+	_ = d.do(&d.moduleUnload, module)
 }
 
 // pipeline is a kernel's entry point.

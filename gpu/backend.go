@@ -35,6 +35,7 @@ func (b *Backend) Open() (*Device, error) {
 		}
 		device, err := NewDevice(driver)
 		if err != nil {
+			driver.Close()
 			b.err = err
 			return
 		}
@@ -46,12 +47,15 @@ func (b *Backend) Open() (*Device, error) {
 	return b.device.Load(), nil
 }
 
-// OpenFit is Open for a caller that runs kernels. It also fails if the device lacks what kernels need. Such a device
+// OpenFit is Open for a caller that runs kernels. It also fails if the device lacks what kernels need, or was closed. Such a device
 // can still be opened with Open, asked for its facts, and made to compile.
 func (b *Backend) OpenFit() (*Device, error) {
 	device, err := b.Open()
 	if err != nil {
 		return nil, err
+	}
+	if device.life.closed.Load() {
+		return nil, errDeviceClosed
 	}
 	if lacks := device.facts.Lacks; lacks != "" {
 		return nil, errors.New(lacks)
@@ -65,21 +69,26 @@ func (b *Backend) Probe() error {
 	return err
 }
 
-// Reopen opens the device anew, for a program whose device was lost for good. What was made of the old device keeps failing, and
-// memory of the old one is no longer known as shared. If the runtime cannot open another device, Reopen fails and changes nothing.
-// A device that was never opened stays so.
+// Reopen closes the device and opens another one, for a program whose device was lost for good: see [Device.Close]. What was made
+// of the old device fails, and memory of the old one is no longer known as shared. If the runtime cannot open another device, Reopen
+// fails, the backend keeps the closed one, and the next Reopen tries again. A device that was never opened stays so.
+//
+// The old device is closed first. As long as a process holds a lost context of CUDA, it is given the same one again.
 func (b *Backend) Reopen() error {
 	b.reopening.Lock()
 	defer b.reopening.Unlock()
-	if b.Opened() == nil {
+	old := b.Opened()
+	if old == nil {
 		return nil
 	}
+	old.Close()
 	driver, err := b.open()
 	if err != nil {
 		return err
 	}
 	device, err := NewDevice(driver)
 	if err != nil {
+		driver.Close()
 		return err
 	}
 	b.device.Store(device)

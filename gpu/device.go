@@ -49,6 +49,7 @@ type Device struct {
 	facts  Facts
 	pool   memoryPool
 	shared sharedRanges
+	life   lifetime
 
 	mu       sync.Mutex
 	programs map[sourceKey]*program
@@ -121,6 +122,10 @@ func (k *Kernel) MaxThreads() int { return k.pipeline.MaxThreads() }
 // Kernel returns the kernel of a name from a source, compiling the source when it is new. It fails with a
 // *[CompileError] where the compiler does.
 func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
+	if err := d.hold(); err != nil {
+		return nil, err
+	}
+	defer d.letGo()
 	key := src.key()
 	d.mu.Lock()
 	p := d.programs[key]

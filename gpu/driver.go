@@ -40,6 +40,9 @@ type Driver interface {
 	// Forget drops what Compile keeps beyond the libraries that are in use, on disk too, so that the next Compile is
 	// as cold as the first one ever.
 	Forget()
+	// Close gives back what the driver holds of the system, such as its context. Memory and recordings are gone by then, and nothing
+	// is asked of the driver afterwards. Libraries and pipelines may still be reachable.
+	Close()
 }
 
 // Library holds the compiled kernels of a text.

@@ -310,3 +310,59 @@ func TestKept(t *testing.T) {
 		}
 	}
 }
+
+// A device that is lost is opened anew. Who holds the old one can still touch the memory that the host sees, and its calls fail.
+func TestReopenAfterLoss(t *testing.T) {
+	for _, unified := range []bool{false, true} {
+		opened := 0
+		b := gpu.NewBackend("emulator", func() (gpu.Driver, error) {
+			opened++
+			options := []emulator.Option{emulator.Unified(unified)}
+			if opened == 1 {
+				options = append(options, emulator.LoseAfter(3))
+			}
+			return emulator.New(options...)
+		})
+		device, err := b.Open()
+		if err != nil {
+			t.Skip(err)
+		}
+		old := newAccumulator(t, device, 100)
+		shared, err := device.Alloc(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			err = old.Run()
+		}
+		if !errors.Is(err, gpu.ErrLost) {
+			t.Fatalf("%v, want ErrLost", err)
+		}
+		if err := b.Reopen(); err != nil {
+			t.Fatal(err)
+		}
+		for _, memory := range [][]float32{old.x.Floats(), old.sum.Floats(), old.y.Floats(), shared.Floats()} {
+			for i := range memory {
+				memory[i] = 1
+			}
+		}
+		if err := old.Run(); !errors.Is(err, gpu.ErrLost) {
+			t.Errorf("unified %v: the old plan: %v, want ErrLost", unified, err)
+		}
+		next, err := b.Open()
+		if err != nil || next == device {
+			t.Fatalf("unified %v: %v, and the same device: %v", unified, err, next == device)
+		}
+		p := newAccumulator(t, next, 100)
+		p.x.Floats()[7], p.sum.Floats()[7] = 3, 4
+		// Shared memory of the old device is ordinary memory to the new one.
+		if err := p.Run(); err != nil || p.y.Floats()[7] != 107 || next.InShared(shared.Floats()) {
+			t.Errorf("unified %v: %v, %g, want 107", unified, err, p.y.Floats()[7])
+		}
+		old.Close()
+		shared.Free()
+		if use := device.Memory(); use.Used+use.Cached != 0 {
+			t.Errorf("unified %v: the old device holds %+v", unified, use)
+		}
+	}
+}

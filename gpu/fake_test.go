@@ -24,6 +24,7 @@ type fakeDriver struct {
 	mu         sync.Mutex
 	compiled   int
 	forgotten  int
+	closed     int
 	allocated  map[*fakeMemory]bool
 	recordings map[*fakeRecording]bool
 	submitted  [][]Command
@@ -70,6 +71,15 @@ func (d *fakeDriver) Compile(src Source, functions []msl.Function) (Library, err
 
 func (d *fakeDriver) Forget() { d.forgotten++ }
 
+func (d *fakeDriver) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.allocated)+len(d.recordings) > 0 {
+		d.mistake("the driver is closed with %d pieces of memory and %d recordings", len(d.allocated), len(d.recordings))
+	}
+	d.closed++
+}
+
 func (d *fakeDriver) Pipeline(f *msl.Function) (Pipeline, error) {
 	if f.Name == "unlinkable" {
 		return nil, errors.New("no such symbol")
@@ -90,6 +100,9 @@ type fakeMemory struct {
 func (d *fakeDriver) Allocate(bytes int, storage Storage) (Memory, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed > 0 {
+		d.mistake("memory of a closed driver")
+	}
 	if d.failAllocate != nil {
 		if err := d.failAllocate(bytes, storage); err != nil {
 			return nil, err

@@ -54,6 +54,10 @@ func (p *Plan) CallTimed(data [][]float32) (CallTimes, error) {
 
 // call is Call. t receives the times, unless it is nil.
 func (p *Plan) call(data [][]float32, t *CallTimes) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
 	b, staged, err := p.meet(data)
 	if err != nil {
 		return err
@@ -103,6 +107,10 @@ func (t *CallTimes) out(begin time.Time) {
 
 // SubmitOn starts a Call and returns. WaitOn waits for it. The data must not be touched in between.
 func (p *Plan) SubmitOn(data [][]float32) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
 	b, staged, err := p.meet(data)
 	if err != nil {
 		return err
@@ -113,7 +121,12 @@ func (p *Plan) SubmitOn(data [][]float32) error {
 
 // WaitOn returns when what SubmitOn started is done and the outputs can be read. data are those of SubmitOn.
 func (p *Plan) WaitOn(data [][]float32) error {
-	if err := p.Wait(); err != nil {
+	p.mu.Lock() // not enter: what is in flight ends as if the device had not been closed
+	defer p.leave()
+	if p.closed {
+		return errClosed
+	}
+	if err := p.wait(nil); err != nil {
 		return err
 	}
 	_, staged, err := p.meet(data)
@@ -127,6 +140,10 @@ func (p *Plan) WaitOn(data [][]float32) error {
 // TimeOn is Call and returns the device's own account of the time, transfers included. Taking the account may itself cost a
 // little time.
 func (p *Plan) TimeOn(data [][]float32) (Times, error) {
+	if err := p.enter(); err != nil {
+		return Times{}, err
+	}
+	defer p.leave()
 	b, staged, err := p.meet(data)
 	if err != nil {
 		return Times{}, err
@@ -141,19 +158,27 @@ func (p *Plan) TimeOn(data [][]float32) (Times, error) {
 
 // Load copies the inputs and states of data to the device, where RunResident finds them.
 func (p *Plan) Load(data [][]float32) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
 	if err := p.fits(data); err != nil {
 		return err
 	}
 	p.fill(data, allStaged)
-	return p.Upload()
+	return p.wait(p.submit(p.upload, false))
 }
 
 // Store copies the outputs and states from the device to data. It follows RunResident.
 func (p *Plan) Store(data [][]float32) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
 	if err := p.fits(data); err != nil {
 		return err
 	}
-	if err := p.Download(); err != nil {
+	if err := p.wait(p.submit(p.download, false)); err != nil {
 		return err
 	}
 	p.drain(data, allStaged)
@@ -168,9 +193,6 @@ const allStaged = ^stagedSet(0)
 func (s stagedSet) has(i int) bool { return s>>i&1 == 1 }
 
 func (p *Plan) fits(data [][]float32) error {
-	if p.closed {
-		return errClosed
-	}
 	if len(data) != len(p.hosted) {
 		return fmt.Errorf("gpu: %d slices for a plan of %d inputs and outputs", len(data), len(p.hosted))
 	}

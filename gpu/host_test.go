@@ -2,7 +2,9 @@ package gpu_test
 
 import (
 	"fmt"
+	"math"
 	"runtime"
+	"strings"
 	"testing"
 
 	"crossover/gpu"
@@ -271,8 +273,10 @@ func TestSharedMemoryIsRecognised(t *testing.T) {
 	if used := d.Memory().Used; used != 0 {
 		t.Errorf("%d bytes are still in use", used)
 	}
-	if _, err := d.Alloc(0); err == nil {
-		t.Error("memory for nothing is given")
+	for _, n := range []int{0, -1, 1<<40 + 1, math.MaxInt} {
+		if _, err := d.Alloc(n); err == nil || !strings.HasSuffix(err.Error(), "want 1 to 1099511627776") {
+			t.Errorf("%d values: %v", n, err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Plan is a list of kernels bound to their memory, recorded once and run as often as wanted. It is for one goroutine at
@@ -21,6 +22,7 @@ type Plan struct {
 	upload   Recording // inputs to the device; nil where memory is unified
 	download Recording // outputs to the host; nil where memory is unified
 
+	mu       sync.Mutex // held within a method: see enter
 	inFlight Recording
 	closed   bool
 	copier   copier
@@ -68,11 +70,16 @@ func (b *Builder) BuildOver(spent *Plan) (*Plan, error) {
 	if len(p.hosted) > MostHosted {
 		return nil, fmt.Errorf("gpu: a plan with %d inputs and outputs; want at most %d", len(p.hosted), MostHosted)
 	}
+	if err := p.device.admit(p); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.leave()
 	if spent != nil {
 		p.inherit(spent)
 	}
 	if err := p.build(); err != nil {
-		p.Close()
+		p.close()
 		return nil, err
 	}
 	return p, nil
@@ -84,7 +91,10 @@ func (p *Plan) inherit(spent *Plan) {
 	if spent.device != p.device {
 		panic("gpu: a plan is built over one of another device")
 	}
-	spent.stop()
+	spent.mu.Lock()
+	defer spent.leave()
+	_ = spent.wait(nil)
+	spent.unrecord()
 	for _, b := range p.buffers {
 		i := slices.IndexFunc(spent.buffers, b.canTake)
 		if i < 0 {
@@ -94,7 +104,7 @@ func (p *Plan) inherit(spent *Plan) {
 		b.device, b.host, b.storage, b.capacity = from.device, from.host, from.storage, from.capacity
 		from.device, from.host = nil, nil
 	}
-	spent.Close()
+	spent.close()
 }
 
 // A buffer may have littleBytes of memory, however few it needs. More than littleBytes may be at most mostWaste times
@@ -285,9 +295,11 @@ func (p *Plan) place(b *Buffer) (err error) {
 // Write copies words to the beginning of a kept buffer of the plan, and returns when they are there. No call may be in flight. Write
 // fails if the buffer is another one, or shorter.
 func (p *Plan) Write(b *Buffer, values []float32) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
 	switch {
-	case p.closed:
-		return errClosed
 	case p.inFlight != nil:
 		return errInFlight
 	case !slices.Contains(p.buffers, b) || b.role != kept:
@@ -336,29 +348,37 @@ func (p *Plan) Device() *Device { return p.device }
 func (p *Plan) Transfers() int64 { return p.transfers }
 
 // Run computes the outputs from the inputs and returns when the host can read them.
-func (p *Plan) Run() error { return p.wait(p.submit(p.own.full, false)) }
+func (p *Plan) Run() error { return p.run(&p.own.full) }
 
 // Submit starts what Run does and returns; Wait waits for it. Several plans may be in flight, each once.
-func (p *Plan) Submit() error { return p.submit(p.own.full, false) }
+func (p *Plan) Submit() error { return p.start(&p.own.full) }
 
 // RunResident computes on what is on the device already, and leaves the results there: Run without the transfers.
-func (p *Plan) RunResident() error { return p.wait(p.submit(p.own.resident, false)) }
+func (p *Plan) RunResident() error { return p.run(&p.own.resident) }
 
 // SubmitResident starts what RunResident does and returns; Wait waits for it.
-func (p *Plan) SubmitResident() error { return p.submit(p.own.resident, false) }
+func (p *Plan) SubmitResident() error { return p.start(&p.own.resident) }
 
 // Wait returns when what was submitted is done.
-func (p *Plan) Wait() error { return p.wait(nil) }
+func (p *Plan) Wait() error {
+	p.mu.Lock()
+	defer p.leave()
+	return p.wait(nil)
+}
 
 // Upload copies the inputs to the device, for RunResident. Where memory is unified there is nothing to do.
-func (p *Plan) Upload() error { return p.wait(p.submit(p.upload, false)) }
+func (p *Plan) Upload() error { return p.run(&p.upload) }
 
 // Download copies the outputs to the host, after RunResident. Where memory is unified there is nothing to do.
-func (p *Plan) Download() error { return p.wait(p.submit(p.download, false)) }
+func (p *Plan) Download() error { return p.run(&p.download) }
 
 // Time is Run, or RunResident, with the device's own account of the time. Taking the account may itself cost a little
 // time.
 func (p *Plan) Time(resident bool) (Times, error) {
+	if err := p.enter(); err != nil {
+		return Times{}, err
+	}
+	defer p.leave()
 	if resident {
 		return p.time(p.own.resident)
 	}
@@ -378,10 +398,25 @@ var (
 	errClosed   = errors.New("gpu: the plan is closed")
 )
 
-func (p *Plan) submit(r Recording, timed bool) error {
-	if p.closed {
-		return errClosed
+// start submits one of the plan's recordings, and run also waits for it. A closed device takes the recordings away, so they are
+// read only after enter.
+func (p *Plan) start(r *Recording) error {
+	if err := p.enter(); err != nil {
+		return err
 	}
+	defer p.leave()
+	return p.submit(*r, false)
+}
+
+func (p *Plan) run(r *Recording) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
+	return p.wait(p.submit(*r, false))
+}
+
+func (p *Plan) submit(r Recording, timed bool) error {
 	if p.inFlight != nil {
 		return errInFlight
 	}
@@ -407,17 +442,27 @@ func (p *Plan) wait(err error) error {
 
 // Close waits for what is in flight and gives the plan's memory back to the pool. Closing twice is harmless.
 func (p *Plan) Close() {
-	p.stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.close()
+}
+
+func (p *Plan) close() {
+	open := !p.closed
+	_ = p.wait(nil)
+	p.unrecord()
+	p.closed = true
 	for _, b := range p.buffers {
 		p.release(b)
 	}
 	p.buffers, p.hosted, p.commands = nil, nil, nil
+	if open {
+		p.device.dismiss(p)
+	}
 }
 
-// stop waits for what is in flight and closes what was recorded. The buffers still have their memory.
-func (p *Plan) stop() {
-	_ = p.Wait()
-	p.closed = true
+// unrecord closes what was recorded, of which nothing is in flight. The buffers still have their memory.
+func (p *Plan) unrecord() {
 	p.own.close()
 	for i := range p.bindings {
 		p.bindings[i].close()

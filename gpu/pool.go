@@ -16,6 +16,7 @@ type memoryPool struct {
 
 	mu     sync.Mutex
 	cached []cachedMemory // in the order in which it was given back
+	closed bool           // whether what is given back is freed
 	held   PoolUse
 }
 
@@ -108,6 +109,11 @@ func (p *memoryPool) give(m Memory, bytes int, s Storage) {
 	class := p.class(bytes)
 	p.mu.Lock()
 	p.held.Used -= int64(class)
+	if p.closed {
+		p.mu.Unlock()
+		m.Free()
+		return
+	}
 	p.held.Cached += int64(class)
 	p.cached = append(p.cached, cachedMemory{m, s, class})
 	p.mu.Unlock()
@@ -135,6 +141,14 @@ func (p *memoryPool) trim() int64 {
 		c.Free()
 	}
 	return bytes
+}
+
+// close frees what is cached, and keeps nothing from then on.
+func (p *memoryPool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.trim()
 }
 
 func (p *memoryPool) report() PoolUse {

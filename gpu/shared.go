@@ -18,20 +18,27 @@ type SharedMemory struct {
 	floats []float32 // nil once freed
 }
 
-// Alloc returns zeroed shared memory for n float32, n at least 1. Only Free gives the memory back: the garbage
+// mostShared is the greatest number of float32 of a shared memory. It keeps the number of bytes from overflowing.
+const mostShared = 1 << 40
+
+// Alloc returns zeroed shared memory for n float32, n from 1 to 2⁴⁰. Only Free gives the memory back: the garbage
 // collector cannot know whether a slice of it is still in use. Alloc fails if n is out of range. It fails with
 // [ErrOutOfMemory] wrapped if the system has no such memory left or the device takes no buffer as large.
 func (d *Device) Alloc(n int) (*SharedMemory, error) {
-	if n < 1 || int64(n) > 1<<40 {
-		return nil, fmt.Errorf("gpu: shared memory for %d values; want at least 1", n)
+	if n < 1 || int64(n) > mostShared {
+		return nil, fmt.Errorf("gpu: shared memory for %d values; want 1 to %d", n, int64(mostShared))
 	}
 	const vector = 4
 	bytes := 4 * ((n + vector - 1) / vector * vector)
 	if most := d.facts.MaxBufferBytes; most > 0 && int64(bytes) > most {
 		return nil, fmt.Errorf("gpu: shared memory of %d bytes; %s takes at most %d: %w", bytes, d.facts.Name, most, ErrOutOfMemory)
 	}
+	if err := d.hold(); err != nil {
+		return nil, err
+	}
 	m, err := d.pool.take(bytes, Shared)
 	if err != nil {
+		d.letGo()
 		return nil, err
 	}
 	s := &SharedMemory{device: d, memory: m}
@@ -108,6 +115,7 @@ func (r *sharedRanges) free(d *Device, host []byte) {
 	sharedCount.Add(-1)
 	r.mu.Unlock()
 	d.pool.give(freed.memory, freed.bytes, Shared)
+	d.letGo()
 }
 
 // find returns the region of shared memory from the start of a slice to the end of the memory, and false where the slice

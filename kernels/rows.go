@@ -59,10 +59,10 @@ func NewElementPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *RowPlan[P] {
 // number of columns. It fails if every implementation does.
 func (p *RowPlan[P]) Apply(dst, src []float32) error {
 	if len(dst) != len(src) {
-		panic(p.plan.op.Name + ": dst and src differ in length")
+		panic(fmt.Sprintf("%s: dst has %d values, want as many as src, %d", p.plan.op.Name, len(dst), len(src)))
 	}
 	if len(src)%p.columns != 0 {
-		panic(p.plan.op.Name + ": length is not a multiple of the number of columns")
+		panic(fmt.Sprintf("%s: %d values, want a multiple of the number of columns, %d", p.plan.op.Name, len(src), p.columns))
 	}
 	return RunSized(p.SizedPlan, len(src)/p.columns, &Args{dst, src})
 }

@@ -51,8 +51,8 @@ func TestRowPlan(t *testing.T) {
 		want     string
 		dst, src int
 	}{
-		{"doubled: dst and src differ in length", 6, 3},
-		{"doubled: length is not a multiple of the number of columns", 4, 4},
+		{"doubled: dst has 6 values, want as many as src, 3", 6, 3},
+		{"doubled: 4 values, want a multiple of the number of columns, 3", 4, 4},
 	} {
 		func() {
 			defer func() {

@@ -25,18 +25,30 @@ const (
 	stateBefore
 )
 
-// mostStateChannels is the greatest number of channels of a StatePlan.
-const mostStateChannels = 1 << 20
+// mostStateChannels is the greatest number of channels of a StatePlan, and mostStateWords that of words of their states together.
+// So many take 1 GiB, and a plan has them twice.
+const (
+	mostStateChannels = 1 << 20
+	mostStateWords    = 1 << 28
+)
 
 // NewStatePlan returns a plan for channels that chooses by d, which may be nil: see [NewPlan]. samples and channels are axes
-// of the operation. The values of the other axes are in fixed. NewStatePlan fails if count is not 1 to 1 Mi.
+// of the operation. The values of the other axes are in fixed. NewStatePlan fails if count is not 1 to 1 Mi, or if the states of
+// all channels have more than 256 Mi words together.
 func NewStatePlan[P any](d *dispatch.Dispatcher, op *Op[P], p P, samples, channels int, fixed Shape, count int) (*StatePlan[P], error) {
 	if count < 1 || count > mostStateChannels {
 		return nil, fmt.Errorf("%s: %d channels: want 1 to %d", op.Name, count, mostStateChannels)
 	}
+	one := fixed
+	one[samples], one[channels] = 1, 1
+	each := op.IO(p, one)[stateAfter].Len() // the product with count might overflow
+	if most := mostStateWords / max(1, each); count > most {
+		return nil, fmt.Errorf("%s: %d channels with states of %d words: want at most %d channels, or %d words in all", op.Name, count, each,
+			most, mostStateWords)
+	}
 	fixed[channels] = count
 	plan := &StatePlan[P]{SizedPlan: NewPlan(d, op, p).Along(samples, fixed), channels: count}
-	plan.words = op.IO(p, plan.shape(1))[stateAfter].Len()
+	plan.words = count * each
 	return plan, nil
 }
 
@@ -53,7 +65,8 @@ func NewStatePlan[P any](d *dispatch.Dispatcher, op *Op[P], p P, samples, channe
 // every implementation fails, and then leaves the state unchanged.
 func (p *StatePlan[P]) Process(dst, src []float32) error {
 	if len(dst) != len(src) || len(src)%p.channels != 0 {
-		panic(p.plan.op.Name + ": slice lengths differ or are not a multiple of the number of channels")
+		panic(fmt.Sprintf("%s: dst has %d values and src %d, want as many in both, a multiple of the number of channels, %d", p.plan.op.Name,
+			len(dst), len(src), p.channels))
 	}
 	if len(src) == 0 {
 		return nil

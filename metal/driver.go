@@ -120,6 +120,14 @@ func (d *driver) Facts() gpu.Facts { return d.facts }
 // Forget does nothing: this package keeps nothing, and cannot drop the compiled texts that macOS keeps.
 func (d *driver) Forget() {}
 
+// Close gives the GPU back. Compiled texts that are still reachable hold it themselves.
+func (d *driver) Close() {
+	objc.InPool(func() {
+		objc.Release(d.queue)
+		objc.Release(d.device)
+	})
+}
+
 // goString copies an NSString; nil is "".
 func goString(s objc.ID) string {
 	if s == 0 {

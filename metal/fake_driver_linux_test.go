@@ -315,7 +315,7 @@ func TestCloseGivesTheGPUBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.(interface{ Close() }).Close()
+	d.Close()
 	if fake.living("MTLDevice") != devices || fake.living("MTLCommandQueue") != queues {
 		t.Error("a device or a queue is left")
 	}

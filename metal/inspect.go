@@ -2,16 +2,8 @@
 
 package metal
 
-import "crossover/metal/objc"
-
 // The methods of this file are for the tests, which find them by interfaces of their own. The tests are in another package: if
 // some were in this one, Go would compile every operation of the catalogue once more for them.
-
-// Close gives the GPU back. Nothing of the driver may be in use any more.
-func (d *driver) Close() {
-	objc.Release(d.queue)
-	objc.Release(d.device)
-}
 
 // ProductLimit returns the limit of matrix products, in bytes.
 func (d *driver) ProductLimit() int { return d.mostProduct }

@@ -23,7 +23,8 @@ func (p *Pipeline) plan() error {
 		return nil
 	}
 	p.planned = slices.Clone(p.lengths)
-	if p.followMeasured() {
+	followed, doubt := p.followMeasured()
+	if followed {
 		return nil
 	}
 	c, err := p.costs(p.lengths, p.calls)
@@ -31,18 +32,19 @@ func (p *Pipeline) plan() error {
 		return err
 	}
 	if !c.hasGPU() {
-		p.leave("each stage as the dispatcher chooses, because the calibration has no times of a GPU for them")
+		p.leave("each stage as the dispatcher chooses, because the calibration has no times of a GPU for them" + doubt)
 		return nil
 	}
 	best := c.best(1)[0]
 	if err := p.follow(best.Route); err != nil {
-		p.leave("each stage as the dispatcher chooses: " + err.Error())
+		p.leave("each stage as the dispatcher chooses: " + err.Error() + doubt)
 		return nil
 	}
 	p.reason = fmt.Sprintf("the least predicted time, %.3g ms", 1e3*best.Seconds)
 	if of, found := p.dispatcher.Pipeline(p.w.Name, p.names); found {
 		p.reason += fmt.Sprintf(" (such forecasts are off by %.0f %% in the median)", 100*of.ForecastError())
 	}
+	p.reason += doubt
 	return nil
 }
 
@@ -52,34 +54,39 @@ const worthwhile = 0.01
 
 // followMeasured follows the fastest route that was measured at about these lengths, and of which every implementation can run
 // here. If that is hardly faster than each stage as the dispatcher chooses, it leaves the stages to the dispatcher. It returns
-// false if there is no such route.
-func (p *Pipeline) followMeasured() bool {
+// false if there is no such route, and doubt if that is because an implementation of the fastest one has changed since: then
+// another route may be the fastest.
+func (p *Pipeline) followMeasured() (followed bool, doubt string) {
 	elements, err := p.Elements(p.lengths...)
 	if err != nil {
-		return false
+		return false, ""
 	}
 	of, found := p.dispatcher.Pipeline(p.w.Name, p.names)
 	l := nearest(of.Lengths, elements)
 	if !found || l == nil || apart(l.Elements, elements) > math.Log(mostApart) {
-		return false // the forecast is of this very length
+		return false, "" // the forecast is of this very length
 	}
-	for _, r := range l.Routes {
+	for i := range l.Routes {
+		r := &l.Routes[i]
 		adapts := !slices.ContainsFunc(r.Implementations, func(name string) bool { return name != "" })
-		if fastest := l.Routes[0].MedianSeconds; adapts && r.MedianSeconds <= (1+worthwhile)*fastest && p.follow(Route(r.Implementations)) == nil {
+		if fastest := l.Routes[0].MedianSeconds; adapts && r.MedianSeconds <= (1+worthwhile)*fastest && p.doubt(l, r) == "" && p.follow(Route(r.Implementations)) == nil {
 			p.reason = fmt.Sprintf("each stage as the dispatcher chooses, which took %.3g ms at %v elements and the fastest route %.3g ms",
 				1e3*r.MedianSeconds, l.Elements[:len(p.lengths)], 1e3*fastest)
-			return true
+			return true, ""
 		}
 	}
 	for i := range l.Routes {
 		r := &l.Routes[i]
+		if doubt := p.doubt(l, r); doubt != "" {
+			return false, doubt
+		}
 		if p.follow(Route(r.Implementations)) == nil {
 			p.reason = fmt.Sprintf("the fastest that was measured at %v elements: the route %s, %.3g ms, %.1f %% before the next",
 				l.Elements[:len(p.lengths)], r.Title(), 1e3*r.MedianSeconds, 100*l.Margin)
-			return true
+			return true, ""
 		}
 	}
-	return false
+	return false, ""
 }
 
 // mostApart is by what factor the elements of a call may differ from those of a measured length whose routes it follows.

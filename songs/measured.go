@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"crossover/calibration"
-	"crossover/dispatch"
 )
 
 // measured is what the calibration measured of whole calls of a graph. A stage takes longer or shorter in a pipeline than alone:
@@ -32,13 +31,16 @@ func position(elements []int) (sum float64) {
 	return sum / float64(len(elements))
 }
 
-// measurements returns what was measured of a graph, for a forecast with so many elements of inputs and outputs.
-func measurements(d *dispatch.Dispatcher, w *wiring, elements []int) measured {
-	m := measured{at: position(elements), perByte: d.MoveSeconds()}
-	if p, found := d.Pipeline(w.Name, w.names()); found {
-		m.lengths = slices.DeleteFunc(slices.Clone(p.Lengths), func(l calibration.PipelineLength) bool {
-			return len(l.Parts) == 0 || len(l.Elements) != len(elements)
-		})
+// own returns what was measured of the pipeline itself, for a forecast with so many elements of inputs and outputs. Parts of
+// implementations that have changed since are left out.
+func (p *Pipeline) own(elements []int) measured {
+	m := measured{at: position(elements), perByte: p.dispatcher.MoveSeconds()}
+	of, _ := p.dispatcher.Pipeline(p.w.Name, p.names)
+	for _, l := range of.Lengths {
+		l.Parts = p.believed(&l)
+		if len(l.Parts) > 0 && len(l.Elements) == len(elements) {
+			m.lengths = append(m.lengths, l)
+		}
 	}
 	return m
 }
@@ -57,7 +59,7 @@ func (p *Pipeline) measurements(elements []int) (measured, error) {
 	if err != nil {
 		return measured{}, err
 	}
-	m := measurements(p.dispatcher, p.w, all)
+	m := p.own(all)
 	if len(m.lengths) > 0 || p.within == nil {
 		return m, nil
 	}

@@ -111,6 +111,14 @@ func TestSegmentsAreApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	func() {
+		defer func() {
+			if got := recover(); got != "songs: dst has 3 samples, want as many as src, 4" {
+				t.Errorf("panic %v", got)
+			}
+		}()
+		_ = s.Run(make([]float32, 3), make([]float32, 4))
+	}()
 	defer s.Close()
 	music := kernels.GeneratedInput().Samples
 	n, step := s.segment, s.segment-s.overlap

@@ -165,7 +165,7 @@ func NewSeparator(d *dispatch.Dispatcher, p SeparatorParams) (*Separator, error)
 // differ. It fails if there are no samples (the error wraps [ErrEmpty]), or if every implementation of a stage fails.
 func (s *Separator) Run(dst, src []float32) error {
 	if len(dst) != len(src) {
-		panic("songs: slice lengths differ")
+		panic(fmt.Sprintf("songs: dst has %d samples, want as many as src, %d", len(dst), len(src)))
 	}
 	return s.run(dst, src, "y")
 }

@@ -103,6 +103,75 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
+// Routes that were measured with other revisions are not believed, and the next run measures them again.
+func TestPipelinesMeasuredAgain(t *testing.T) {
+	f := newFolders(t)
+	if _, stderr, code := calibrateOn(t, twoCases(1), f.args()...); code != 0 {
+		t.Fatal(stderr)
+	}
+	measure := func() {
+		t.Helper()
+		if _, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "1s", "--seed", "1"); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	sessions, err := race.Usual("synthesiser", kernels.GeneratedInput())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// doubts returns how many of the measured lengths are not believed, and how many there are.
+	doubts := func() (n, of int) {
+		t.Helper()
+		d, err := dispatch.Load(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lengths := hostOf(t, f.file).Pipeline("synthesiser").Lengths
+		for _, l := range lengths {
+			i := slices.Index([]int{64, 128, 256, 512, 1024}, l.Elements[1]) // the block
+			p, err := songs.New(d, sessions[i].Graph)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Run(sessions[i].Calls[0]...); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(p.Explain(), "has changed since (calibrate --pipelines measures again)") {
+				n++
+			}
+			p.Close()
+		}
+		return n, len(lengths)
+	}
+	measure()
+	if n, _ := doubts(); n != 0 {
+		t.Errorf("%d lengths were just measured, and are not believed", n)
+	}
+	id := hostOf(t, f.file).ID
+	err = calibration.Update(t.Context(), f.file, func(file *calibration.Index) error {
+		entry, err := file.Host(id)
+		if err != nil {
+			return err
+		}
+		p := entry.Pipeline("synthesiser")
+		for i := range p.Lengths {
+			p.Lengths[i].Revisions = []calibration.StageRevision{{Stage: p.Stages[0], Implementation: "go", Revision: 1},
+				{Stage: p.Stages[0], Implementation: "go-parallel", Revision: 1}}
+		}
+		return file.Merge(*entry)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, of := doubts(); n != of {
+		t.Errorf("%d of %d lengths were measured with another revision, and are believed", of-n, of)
+	}
+	measure()
+	if n, of := doubts(); n == of {
+		t.Errorf("measured again, and none of %d lengths is believed", of)
+	}
+}
+
 // A run that cannot begin, or is interrupted, leaves the file as it was.
 func TestPipelinesRefused(t *testing.T) {
 	f := newFolders(t)

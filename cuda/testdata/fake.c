@@ -166,10 +166,20 @@ int cuDevicePrimaryCtxSetFlags_v2(int d, unsigned flags) {
 int cuDevicePrimaryCtxRetain(void** c, int d) {
     CALL(cuDevicePrimaryCtxRetain);
     need_device("cuDevicePrimaryCtxRetain", d);
+    if (lost && !retained) return lost;  // as on an H100: a process that lost its context gets no other one
     retained++;
     *c = &context_object;
     return 0;
 }
+static void free_all(void);
+int cuDevicePrimaryCtxRelease_v2(int d) {
+    CALL(cuDevicePrimaryCtxRelease_v2);
+    need_device("cuDevicePrimaryCtxRelease_v2", d);
+    if (!retained) die("cuDevicePrimaryCtxRelease_v2", "the context is not retained");
+    if (!--retained) free_all();
+    return 0;
+}
+int fake_retained(void) { return retained; }
 int cuCtxSetCurrent(void* c) {
     DRIVER(cuCtxSetCurrent);
     if (c && (c != &context_object || !retained)) die("cuCtxSetCurrent", "no context of ours");
@@ -244,6 +254,11 @@ long fake_blocks(int host) {
     long n = 0;
     for (int i = 0; i < block_count; i++) n += blocks[i].host == host;
     return n;
+}
+
+// free_all frees what is left when the context ends. Whoever touches it afterwards dies.
+static void free_all(void) {
+    while (block_count) unmap_block("cuDevicePrimaryCtxRelease_v2", blocks[0].base, blocks[0].host);
 }
 
 // within returns how many bytes follow an address in its block, or 0.

@@ -143,6 +143,7 @@ func (d driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 }
 
 func (driver) Forget() {}
+func (driver) Close()  {}
 
 // recording refuses to run.
 type recording struct{}

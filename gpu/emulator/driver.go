@@ -96,6 +96,16 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (gpu.Library,
 // Forget does nothing: an image stays loaded, and loading its file again would give the same memory to two images.
 func (d *driver) Forget() {}
 
+// Close loses the device. Memory must be freed before.
+func (d *driver) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.allocated != 0 {
+		panic(fmt.Sprintf("emulator: the driver is closed while %d bytes are allocated", d.allocated))
+	}
+	d.lost = true
+}
+
 // library implements gpu.Library.
 type library struct {
 	*image

@@ -26,7 +26,17 @@ import (
 
 // Params are what all calls of a plan have in common.
 type Params struct {
-	N int // samples in a row, at least 1
+	N int // samples in a row, 1 to 512 Mi
+}
+
+// mostN is half of the longest transform: see package fft.
+const mostN = 1 << 29
+
+func (p Params) check() error {
+	if p.N < 1 || p.N > mostN {
+		return fmt.Errorf("autocorrelation: N is %d: want 1 to %d", p.N, mostN)
+	}
+	return nil
 }
 
 // The axes of the operation.
@@ -115,12 +125,12 @@ type Plan struct {
 	n int
 }
 
-// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.N is below 1. In a calibration
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.N is not 1 to 512 Mi. In a calibration
 // without predictions, one row is judged by its length. Several rows are judged as rows of 2048 samples, of which there are as
 // many as hold the same number of samples.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
-	if p.N < 1 {
-		return nil, fmt.Errorf("autocorrelation: N is %d: want at least 1", p.N)
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(batch, kernels.Shape{length: p.N}), p.N}, nil
 }

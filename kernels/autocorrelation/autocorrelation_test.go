@@ -82,6 +82,12 @@ func TestPlan(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	if _, err := New(nil, Params{N: mostN}); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(nil, Params{N: mostN + 1}); err == nil || err.Error() != "autocorrelation: N is 536870913: want 1 to 536870912" {
+		t.Errorf("one more than fit: %v", err)
+	}
 	if _, err := New(nil, Params{}); err == nil || !strings.Contains(err.Error(), "N is 0") {
 		t.Errorf("rows of no samples: %v", err)
 	}

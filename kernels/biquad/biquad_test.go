@@ -318,14 +318,15 @@ func TestPlanCalls(t *testing.T) {
 			t.Errorf("judged by %s at %d, want %s at %d", test.got.Case, test.got.Size, test.name, test.size)
 		}
 	}
-	for name, call := range map[string]func(){
-		"different lengths": func() { plan.Process(x[:62], x) },
-		"half a channel":    func() { plan.Process(x[:63], x[:63]) },
+	const both = ", want as many in both, a multiple of the number of channels, 2"
+	for want, call := range map[string]func(){
+		"biquad: dst has 62 values and src 64" + both: func() { plan.Process(x[:62], x[:64]) },
+		"biquad: dst has 63 values and src 63" + both: func() { plan.Process(x[:63], x[:63]) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(want, func(t *testing.T) {
 			defer func() {
-				if message, _ := recover().(string); !strings.HasPrefix(message, "biquad: slice lengths") {
-					t.Errorf("panic %q", message)
+				if message, _ := recover().(string); message != want {
+					t.Errorf("panic %q, want %q", message, want)
 				}
 			}()
 			call()

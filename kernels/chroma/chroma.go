@@ -35,15 +35,18 @@ const Classes = 12
 // Params describe the power spectra that are the input.
 type Params struct {
 	SampleRate float64 // Hz, above 0
-	NFFT       int     // points of the transform that made the spectra: even, at least 2
+	NFFT       int     // points of the transform that made the spectra: even, 2 to 16 Mi
 }
+
+// mostNFFT is that of package stft. Its weights take 384 MiB.
+const mostNFFT = 1 << 24
 
 func (p Params) check() error {
 	if !(p.SampleRate > 0) || math.IsInf(p.SampleRate, 1) {
 		return fmt.Errorf("chroma: SampleRate is %v: want a number of Hz above 0", p.SampleRate)
 	}
-	if p.NFFT < 2 || p.NFFT%2 != 0 {
-		return fmt.Errorf("chroma: NFFT is %d: want an even number, at least 2", p.NFFT)
+	if p.NFFT < 2 || p.NFFT > mostNFFT || p.NFFT%2 != 0 {
+		return fmt.Errorf("chroma: NFFT is %d: want an even number, 2 to %d", p.NFFT, mostNFFT)
 	}
 	return nil
 }

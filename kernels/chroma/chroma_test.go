@@ -159,7 +159,7 @@ func TestNewRefuses(t *testing.T) {
 		want   string
 	}{
 		{Params{0, 2048}, "SampleRate is 0"}, {Params{math.NaN(), 2048}, "SampleRate is NaN"},
-		{Params{math.Inf(1), 2048}, "SampleRate is +Inf"}, {Params{22050, 7}, "NFFT is 7"}, {Params{22050, 0}, "NFFT is 0"},
+		{Params{math.Inf(1), 2048}, "SampleRate is +Inf"}, {Params{22050, 7}, "NFFT is 7"}, {Params{22050, 0}, "NFFT is 0"}, {Params{22050, 1<<24 + 2}, "NFFT is 16777218: want an even number, 2 to 16777216"},
 	} {
 		if _, err := New(nil, test.params); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want an error that says %q", test.params, err, test.want)

@@ -222,7 +222,7 @@ func (p *Stream) Deadline(sampleRate float64) time.Duration {
 // implementation fails, and then leaves the state unchanged.
 func (p *Stream) Process(dst, src []float32) error {
 	if len(dst) != p.params.Block || len(src) != p.params.Block {
-		panic("convolution-stream: slice lengths are not that of a block")
+		panic(fmt.Sprintf("convolution-stream: dst has %d values and src %d, want a block of %d in each", len(dst), len(src), p.params.Block))
 	}
 	if p.states[0] == nil {
 		for i := range p.states {

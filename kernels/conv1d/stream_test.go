@@ -174,7 +174,7 @@ func TestStream(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if message, _ := recover().(string); !strings.HasPrefix(message, "convolution-stream: slice lengths") {
+				if message, _ := recover().(string); !strings.HasPrefix(message, "convolution-stream: dst has ") {
 					t.Errorf("%s: panic %q", name, message)
 				}
 			}()

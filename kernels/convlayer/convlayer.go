@@ -232,11 +232,11 @@ func (p *Params) geometry(height, width int) geometry {
 
 // outputs returns the number of outputs along one direction of the input, which is 0 if the kernel does not fit.
 func outputs(length, kernel, stride, padding, dilation int) int {
-	over := length + 2*padding - reach(kernel, dilation)
-	if length < 1 || over < 0 {
+	padded, reach := uint64(max(0, length))+uint64(2*padding), uint64(reach(kernel, dilation)) // an integer might overflow
+	if length < 1 || padded < reach {
 		return 0
 	}
-	return over/stride + 1
+	return int(min((padded-reach)/uint64(stride)+1, math.MaxInt))
 }
 
 // reach returns how many values lie between the first and the last weight of a kernel, both included.

@@ -265,13 +265,14 @@ func TestPlan1D(t *testing.T) {
 		t.Errorf("a kernel of 5 in 3 values with a padding of 1: %v", err)
 	}
 	checkPanics(t, map[string]func(){
-		"convlayer: slice length is not that of its input":  func() { wide.Run(nil, make([]float32, 5)) },
-		"convlayer: slice length is not that of its output": func() { plan.Run(y[:3], x) },
+		"convlayer: x has 5 values, want a multiple of batch×in = 1×2": func() { wide.Run(nil, make([]float32, 5)) },
+		"convlayer: y has 3 values, want batch×out×outputs = 1×2×2":    func() { plan.Run(y[:3], x) },
 	})
 }
 
 func TestPlan2D(t *testing.T) {
-	plan, err := New2D(nil, ImageLayer{In: 1, Out: 1, Kernel: Both(2), Stride: Both(1), Weights: []float32{1, 10, 100, 1000}})
+	layer := ImageLayer{In: 1, Out: 1, Kernel: Both(2), Stride: Both(1), Weights: []float32{1, 10, 100, 1000}}
+	plan, err := New2D(nil, layer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,10 +299,31 @@ func TestPlan2D(t *testing.T) {
 		t.Errorf("the case of 2×3 values is %s at %d", e.Case, e.Size)
 	}
 	checkPanics(t, map[string]func(){
-		"convlayer: height or width below 1":                func() { plan.Run(nil, nil, 0, 3) },
-		"convlayer: slice length is not that of its input":  func() { plan.Run(y, x, 3, 3) },
-		"convlayer: slice length is not that of its output": func() { plan.Run(y[:1], x, 3, 2) },
+		"convlayer: height=0, width=3: want at least 1 of each":           func() { plan.Run(nil, nil, 0, 3) },
+		"convlayer: x has 6 values, want batch×in×height×width = 1×1×3×3": func() { plan.Run(y, x, 3, 3) },
+		"convlayer: y has 1 values, want batch×out×outputs = 1×1×2×1":     func() { plan.Run(y[:1], x, 3, 2) },
+		"convlayer: x has 5 values, want batch×in×height×width = 1×1×2×3": func() { Reference2D(layer, x[:5], 2, 3) },
 	})
+}
+
+// The number of outputs is right, or at its limit, where a sum or a product with it overflows.
+func TestOutputsAtTheLimit(t *testing.T) {
+	const most, padding = math.MaxInt, mostPadding
+	for _, test := range []struct{ length, kernel, stride, padding, dilation, want int }{
+		{most, 1, 1, 0, 1, most}, {most, 1, 1, padding, 1, most}, {most, 1, 2, padding, 1, most/2 + padding + 1}, {most, 3, 1, 1, 1, most},
+		{most, 3, 1, 0, 1, most - 2}, {5, 1 << 30, 1, padding, 1 << 30, 0}, {0, 1, 1, 3, 1, 0}, {-5, 1, 1, 3, 1, 0},
+	} {
+		if got := outputs(test.length, test.kernel, test.stride, test.padding, test.dilation); got != test.want {
+			t.Errorf("%+v: %d outputs", test, got)
+		}
+	}
+	plan, err := New2D(nil, ImageLayer{In: 1, Out: 1, Kernel: Both(1), Stride: Both(1), Weights: []float32{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, w := plan.Outputs(1<<32, 1<<32); h != 1<<32 || w != 1<<32 {
+		t.Errorf("%d×%d outputs, want as many as values", h, w)
+	}
 }
 
 func checkPanics(t *testing.T, calls map[string]func()) {

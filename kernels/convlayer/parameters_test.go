@@ -255,8 +255,8 @@ func TestPlansOfParts(t *testing.T) {
 		t.Errorf("2 values: %v", err)
 	}
 	checkPanics(t, map[string]func(){
-		"convlayer: slice length is not that of its input":  func() { plan.Run(y, x[:10]) },
-		"convlayer: slice length is not that of its output": func() { plan.Run(y[:2], x) },
+		"convlayer: x has 10 values, want a multiple of batch×in = 2×2": func() { plan.Run(y, x[:10]) },
+		"convlayer: y has 2 values, want batch×out×outputs = 2×2×1":     func() { plan.Run(y[:2], x) },
 	})
 	images, err := New2D(nil, ImageLayer{
 		In: 1, Out: 1, Kernel: Pair{1, 2}, Stride: Pair{2, 1}, Padding: Pair{1, 0}, Batch: 2, Weights: []float32{1, 10}, Bias: []float32{0.5},

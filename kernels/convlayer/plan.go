@@ -31,7 +31,8 @@ func New1D(d *dispatch.Dispatcher, l Layer) (*Plan1D, error) {
 }
 
 // Outputs returns the number of outputs of a channel for an input of so many values: ⌊(length + 2·Padding −
-// Dilation·(Kernel−1) − 1)/Stride⌋ + 1. It is 0 if the kernel is larger than the padded input, or if length is below 1.
+// Dilation·(Kernel−1) − 1)/Stride⌋ + 1. It is 0 if the kernel is larger than the padded input, or if length is below 1, and
+// [math.MaxInt] if there are more than that.
 func (p *Plan1D) Outputs(length int) int {
 	g := p.params.geometry(1, length)
 	return g.outWidth
@@ -48,11 +49,11 @@ func (p *Plan1D) Run(y, x []float32) error {
 	rows := p.params.Batch * p.params.In
 	n := len(x) / rows
 	if len(x) != n*rows {
-		panic("convlayer: slice length is not that of its input")
+		panic(fmt.Sprintf("convlayer: x has %d values, want a multiple of batch×in = %d×%d", len(x), p.params.Batch, p.params.In))
 	}
 	g := p.params.geometry(1, n)
 	if !g.holds(y) {
-		panic("convlayer: slice length is not that of its output")
+		panic(fmt.Sprintf("convlayer: y has %d values, want batch×out×outputs = %d×%d×%d", len(y), p.params.Batch, p.params.Out, g.outWidth))
 	}
 	if n > 0 && g.outWidth == 0 {
 		return fmt.Errorf("convlayer: Kernel is %d%s, and the input has %d values: %w", p.params.Kernel.Width,
@@ -98,10 +99,11 @@ func New2D(d *dispatch.Dispatcher, l ImageLayer) (*Plan2D, error) {
 }
 
 // Outputs returns the height and the width of an output channel for an input of height×width: each is ⌊(n + 2·Padding −
-// Dilation·(Kernel−1) − 1)/Stride⌋ + 1. Both are 0 if the kernel is larger than the padded input, or if height or width is below 1.
+// Dilation·(Kernel−1) − 1)/Stride⌋ + 1, and [math.MaxInt] if it is more than that. Both are 0 if the kernel is larger than the
+// padded input, or if height or width is below 1.
 func (p *Plan2D) Outputs(height, width int) (outHeight, outWidth int) {
 	g := p.params.geometry(height, width)
-	if g.positions() == 0 {
+	if g.outHeight == 0 || g.outWidth == 0 { // the product might overflow
 		return 0, 0
 	}
 	return g.outHeight, g.outWidth
@@ -115,15 +117,18 @@ func (p *Plan2D) Outputs(height, width int) (outHeight, outWidth int) {
 // [ErrTooSmall] if there is no output, and if every implementation fails.
 func (p *Plan2D) Run(y, x []float32, height, width int) error {
 	if height < 1 || width < 1 {
-		panic("convlayer: height or width below 1")
+		panic(fmt.Sprintf("convlayer: height=%d, width=%d: want at least 1 of each", height, width))
 	}
 	// The product overflows only if the quotient is another one.
 	if rows := p.params.Batch * p.params.In; len(x)/rows/height != width || len(x) != rows*height*width {
-		panic("convlayer: slice length is not that of its input")
+		panic(fmt.Sprintf("convlayer: x has %d values, want batch×in×height×width = %d×%d×%d×%d", len(x), p.params.Batch, p.params.In, height,
+			width))
 	}
 	g := p.params.geometry(height, width)
 	if !g.holds(y) {
-		panic("convlayer: slice length is not that of its output")
+		outHeight, outWidth := p.Outputs(height, width)
+		panic(fmt.Sprintf("convlayer: y has %d values, want batch×out×outputs = %d×%d×%d×%d", len(y), p.params.Batch, p.params.Out, outHeight,
+			outWidth))
 	}
 	if g.positions() == 0 {
 		return fmt.Errorf("convlayer: Kernel is %s, and the input has %d×%d values: %w", p.params.kernelText(), height, width, ErrTooSmall)

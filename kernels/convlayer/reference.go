@@ -1,6 +1,10 @@
 package convlayer
 
-import "crossover/kernels/matmul"
+import (
+	"fmt"
+
+	"crossover/kernels/matmul"
+)
 
 // plainLimit is the number of multiplications up to which a reference uses the plain loop. So many take a hundredth of a
 // second.
@@ -28,7 +32,7 @@ func referenceFor(l ImageLayer, dimensions int, x []float32, height, width int) 
 		panic("convlayer: " + ErrTooSmall.Error())
 	}
 	if len(x) != g.parts()*g.in*height*width {
-		panic("convlayer: slice length is not that of its input")
+		panic(fmt.Sprintf("convlayer: x has %d values, want batch×in×height×width = %d×%d×%d×%d", len(x), p.Batch, p.In, height, width))
 	}
 	return reference(&p, g, x)
 }

@@ -102,7 +102,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // the last few lengths. Convert panics if the lengths differ. It fails if every implementation does.
 func (p *Plan) Convert(dst, src []float32) error {
 	if len(dst) != len(src) {
-		panic("decibels: dst and src differ in length")
+		panic(fmt.Sprintf("decibels: dst has %d values, want as many as src, %d", len(dst), len(src)))
 	}
 	return kernels.RunSized(p.SizedPlan, len(src), &kernels.Args{dst, src})
 }

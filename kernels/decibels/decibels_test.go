@@ -161,7 +161,7 @@ func TestConvert(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	defer func() {
-		if got := recover(); got != "decibels: dst and src differ in length" {
+		if got := recover(); got != "decibels: dst has 1000 values, want as many as src, 999" {
 			t.Errorf("panic(%v)", got)
 		}
 	}()

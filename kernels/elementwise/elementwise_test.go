@@ -269,8 +269,8 @@ func TestApply(t *testing.T) {
 
 func TestLengthsDiffer(t *testing.T) {
 	for name, f := range map[string]func(){
-		"scale: dst and src differ in length": func() { _ = NewScale(nil, 1, 1).Apply(make([]float32, 3), make([]float32, 4)) },
-		"power: dst and src differ in length": func() { _ = NewPower(nil).Apply(make([]float32, 4), make([]complex64, 3)) },
+		"scale: dst has 3 values, want as many as src, 4": func() { _ = NewScale(nil, 1, 1).Apply(make([]float32, 3), make([]float32, 4)) },
+		"power: dst has 4 values, want as many as src, 3": func() { _ = NewPower(nil).Apply(make([]float32, 4), make([]complex64, 3)) },
 	} {
 		func() {
 			defer func() {

@@ -1,6 +1,8 @@
 package elementwise
 
 import (
+	"fmt"
+
 	"crossover/dispatch"
 	"crossover/kernels"
 )
@@ -81,7 +83,7 @@ func NewMagnitude(d *dispatch.Dispatcher) *ComplexPlan { return newComplexPlan(d
 // every implementation does.
 func (p *ComplexPlan) Apply(dst []float32, src []complex64) error {
 	if len(dst) != len(src) {
-		panic(p.name + ": dst and src differ in length")
+		panic(fmt.Sprintf("%s: dst has %d values, want as many as src, %d", p.name, len(dst), len(src)))
 	}
 	return kernels.RunSized(p.SizedPlan, len(src), &kernels.Args{dst, kernels.ComplexWords(src)})
 }

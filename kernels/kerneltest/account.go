@@ -61,6 +61,9 @@ func (a *Account) Facts() gpu.Facts {
 // Forget does nothing.
 func (a *Account) Forget() {}
 
+// Close does nothing: the driver counts on when its device is opened anew.
+func (a *Account) Close() {}
+
 // accountKernel stands for a compiled text and for each of its kernels.
 type accountKernel struct{}
 

@@ -208,7 +208,7 @@ func (p *Params) side() int {
 func (p *Plan) Forward(dst, x []float32) error {
 	n := len(x) / p.in
 	if len(x) != n*p.in || len(dst) != n*p.out {
-		panic("lora: slice length is not that of its matrix")
+		panic(fmt.Sprintf("lora: x has %d values and dst %d, want as many rows in both, of in = %d and out = %d", len(x), len(dst), p.in, p.out))
 	}
 	return kernels.RunSized(p.SizedPlan, n, &kernels.Args{dst, x})
 }

@@ -212,10 +212,11 @@ func NewScaled(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // implementation fails.
 func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	if m < 1 || k < 1 || n < 1 {
-		panic("matmul: dimension below 1")
+		panic(fmt.Sprintf("matmul: m=%d, k=%d, n=%d: want at least 1 of each", m, k, n))
 	}
 	if !Holds(dst, m, n) || !Holds(a, m, k) || !Holds(b, k, n) {
-		panic("matmul: slice length is not that of its matrix")
+		panic(fmt.Sprintf("matmul: dst has %d values, a %d and b %d, want m×n = %d×%d, m×k = %d×%d and k×n = %d×%d", len(dst), len(a), len(b),
+			m, n, m, k, k, n))
 	}
 	args := kernels.Args{dst, a, b}
 	if p.beta != 0 {

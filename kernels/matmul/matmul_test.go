@@ -196,17 +196,17 @@ func TestPlan(t *testing.T) {
 	if line, size := Op.Judged(plain, shapeOf(67, 129, 45)); line != 0 || size != 73 {
 		t.Errorf("67×129×45 goes by size %d of line %d, want 73, the cube root of 388 935, of line 0", size, line)
 	}
-	const dimension, length = "matmul: dimension below 1", "matmul: slice length is not that of its matrix"
 	for _, test := range []struct {
 		name, want string
 		call       func()
 	}{
-		{"no rows", dimension, func() { plan.Multiply(nil, nil, b, 0, 3, 1) }},
-		{"short dst", length, func() { plan.Multiply(dst[:1], a, b, 2, 3, 1) }},
-		{"long dst", length, func() { plan.Multiply(dst, a[:3], b, 1, 3, 1) }},
-		{"long a", length, func() { plan.Multiply(dst[:1], a, b, 1, 3, 1) }},
-		{"short b", length, func() { plan.Multiply(dst, a, b[:2], 2, 3, 1) }},
-		{"products that overflow to 0", length, func() { plan.Multiply(nil, nil, nil, 1<<32, 1<<32, 1<<32) }},
+		{"no rows", "matmul: m=0, k=3, n=1: want at least 1 of each", func() { plan.Multiply(nil, nil, b, 0, 3, 1) }},
+		{"short dst", "matmul: dst has 1 values, a 6 and b 3, want m×n = 2×1, m×k = 2×3 and k×n = 3×1", func() { plan.Multiply(dst[:1], a, b, 2, 3, 1) }},
+		{"long dst", "matmul: dst has 2 values, a 3 and b 3, want m×n = 1×1, m×k = 1×3 and k×n = 3×1", func() { plan.Multiply(dst, a[:3], b, 1, 3, 1) }},
+		{"long a", "matmul: dst has 1 values, a 6 and b 3, want m×n = 1×1, m×k = 1×3 and k×n = 3×1", func() { plan.Multiply(dst[:1], a, b, 1, 3, 1) }},
+		{"short b", "matmul: dst has 2 values, a 6 and b 2, want m×n = 2×1, m×k = 2×3 and k×n = 3×1", func() { plan.Multiply(dst, a, b[:2], 2, 3, 1) }},
+		{"products that overflow to 0", "matmul: dst has 0 values, a 0 and b 0, want m×n = 4294967296×4294967296, " +
+			"m×k = 4294967296×4294967296 and k×n = 4294967296×4294967296", func() { plan.Multiply(nil, nil, nil, 1<<32, 1<<32, 1<<32) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer func() {

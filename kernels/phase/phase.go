@@ -27,6 +27,7 @@
 package phase
 
 import (
+	"fmt"
 	"math"
 
 	"crossover/dispatch"
@@ -158,7 +159,7 @@ func New(d *dispatch.Dispatcher) *Plan {
 // leaves the phase unchanged.
 func (p *Plan) Accumulate(dst, src []float32) error {
 	if len(dst) != len(src) {
-		panic("phase-sum: dst and src differ in length")
+		panic(fmt.Sprintf("phase-sum: dst has %d values, want as many as src, %d", len(dst), len(src)))
 	}
 	if len(src) == 0 {
 		return nil

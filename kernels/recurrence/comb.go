@@ -14,7 +14,7 @@ import (
 // feed-forward comb, as in a flanger; with a Blend of 1 and no FeedForward a feedback comb, as in a reverberator; with a
 // Blend of −g, a FeedForward of 1 and a Feedback of g an all-pass; with a FeedForward of 1 alone a delay.
 type CombParams struct {
-	Delay                        int     // samples, 1 to 4 Mi
+	Delay                        int     // samples, 1 to 4 Mi; times the channels of a plan at most 256 Mi
 	Blend, FeedForward, Feedback float64 // −100 to 100; Feedback above −1 and below 1
 }
 
@@ -52,11 +52,12 @@ var Comb = declare(family[CombParams]{
 	},
 })
 
-// mostDelay keeps delay lines of many channels small enough for memory.
+// mostDelay is 87 s at 48 kHz. [kernels.NewStatePlan] keeps the delay lines of many channels small enough for memory.
 const mostDelay = 4 << 20
 
 // NewComb returns the plan of a comb filter on count channels. The plan chooses by d, which may be nil: see
-// [kernels.NewPlan]. NewComb fails if a parameter is out of its range or if count is not 1 to 1 Mi.
+// [kernels.NewPlan]. NewComb fails if a parameter is out of its range, if count is not 1 to 1 Mi, or if the delay lines of
+// all channels have more than 256 Mi samples together.
 func NewComb(d *dispatch.Dispatcher, p CombParams, count int) (*Plan[CombParams], error) {
 	if p.Delay < 1 || p.Delay > mostDelay {
 		return nil, fmt.Errorf("comb: delay of %d samples: want 1 to %d", p.Delay, mostDelay)

@@ -33,6 +33,28 @@ func TestCombPlan(t *testing.T) {
 }
 
 // The responses to an impulse of the four filters that a universal comb can be.
+// Delay lines of all channels together are limited, and the error says to how many channels. The product may overflow.
+func TestCombMemory(t *testing.T) {
+	for _, test := range []struct {
+		delay, count int
+		want         string // "" for none
+	}{
+		{mostDelay, 64, ""}, {256, 1 << 20, ""},
+		{mostDelay, 65, "comb: 65 channels with states of 4194304 words: want at most 64 channels, or 268435456 words in all"},
+		{257, 1 << 20, "comb: 1048576 channels with states of 257 words: want at most 1044495 channels, or 268435456 words in all"},
+		{mostDelay, 1 << 20, "comb: 1048576 channels with states of 4194304 words: want at most 64 channels, or 268435456 words in all"},
+		{mostDelay + 1, 1, "comb: delay of 4194305 samples: want 1 to 4194304"},
+	} {
+		got := ""
+		if _, err := NewComb(nil, CombParams{Delay: test.delay, Blend: 1}, test.count); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("a delay of %d on %d channels: %q, want %q", test.delay, test.count, got, test.want)
+		}
+	}
+}
+
 func TestCombKinds(t *testing.T) {
 	x := []float32{1, 0, 0, 0, 0, 0, 0}
 	for name, test := range map[string]struct {

@@ -171,7 +171,7 @@ func testPlan[P any](t *testing.T, op *kernels.Op[P], build func(d *dispatch.Dis
 	} {
 		func() {
 			defer func() {
-				if message, _ := recover().(string); !strings.HasPrefix(message, op.Name+": slice lengths") {
+				if message, _ := recover().(string); !strings.HasPrefix(message, op.Name+": dst has ") {
 					t.Errorf("%s: panic %q", name, message)
 				}
 			}()

@@ -23,6 +23,7 @@ package resample
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"crossover/calibration/surface"
@@ -107,13 +108,19 @@ func (p Params) reduced() Params {
 	return Params{p.Up / a, p.Down / a}
 }
 
-// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉. It is 0 if n is negative or up or down is less than 1.
+// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉. It is 0 if n is negative or up or down is less than 1, and
+// [math.MaxInt] if there are more than that.
 func (p Params) Outputs(n int) int {
 	if n <= 0 || p.Up < 1 || p.Down < 1 {
 		return 0
 	}
-	p = p.reduced()
-	return n/p.Down*p.Up + (n%p.Down*p.Up+p.Down-1)/p.Down // n·up may overflow
+	high, low := bits.Mul64(uint64(n), uint64(p.Up))
+	low, carry := bits.Add64(low, uint64(p.Down-1), 0)
+	if high += carry; high >= uint64(p.Down) {
+		return math.MaxInt // the quotient does not fit into 64 bits
+	}
+	outputs, _ := bits.Div64(high, low, uint64(p.Down))
+	return int(min(outputs, math.MaxInt))
 }
 
 // Plan resamples signals by the implementation that is fastest at their length. Only one goroutine at a time may use a Plan.
@@ -133,7 +140,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(samples, kernels.Shape{ups: p.Up, downs: p.Down}), p}, nil
 }
 
-// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉, and 0 if n is negative.
+// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉, 0 if n is negative, and [math.MaxInt] if there are more than
+// that.
 func (p *Plan) Outputs(n int) int { return p.ratio.Outputs(n) }
 
 // Resample returns x at the new rate, Outputs(len(x)) samples, in dst's memory if its capacity suffices and in new memory

@@ -202,7 +202,10 @@ func TestOutputs(t *testing.T) {
 		n, want int
 	}{
 		{Params{2, 3}, 0, 0}, {Params{2, 3}, -3, 0}, {Params{2, 3}, 1, 1}, {Params{2, 3}, 3, 2}, {Params{2, 3}, 4, 3}, {Params{4, 6}, 4, 3},
-		{Params{1, 1}, math.MaxInt, math.MaxInt}, {Params{2, 4}, 1 << 62, 1 << 61},
+		{Params{1, 1}, math.MaxInt, math.MaxInt}, {Params{2, 1}, math.MaxInt, math.MaxInt}, {Params{4096, 4095}, math.MaxInt, math.MaxInt},
+		{Params{4096, 2047}, math.MaxInt, math.MaxInt}, {Params{2, 1}, 1 << 62, math.MaxInt}, {Params{2, 1}, 1<<62 - 1, math.MaxInt - 1}, {Params{1, 2}, math.MaxInt, 1 << 62},
+		{Params{4095, 4096}, math.MaxInt, 9221120237041090560}, {Params{4096, 1}, math.MaxInt, math.MaxInt},
+		{Params{1, math.MaxInt}, math.MaxInt, 1}, {Params{math.MaxInt, math.MaxInt - 1}, math.MaxInt, math.MaxInt}, {Params{2, 4}, 1 << 62, 1 << 61},
 		{Params{}, 5, 0}, {Params{1, 0}, 5, 0}, {Params{0, 1}, 5, 0}, {Params{-1, -1}, 5, 0},
 	} {
 		if got := test.p.Outputs(test.n); got != test.want {

@@ -176,8 +176,8 @@ func TestApply(t *testing.T) {
 		want     string
 		dst, src int
 	}{
-		{"softmax: dst and src differ in length", 22, 11},
-		{"softmax: length is not a multiple of the number of columns", 12, 12},
+		{"softmax: dst has 22 values, want as many as src, 11", 22, 11},
+		{"softmax: 12 values, want a multiple of the number of columns, 11", 12, 12},
 	} {
 		func() {
 			defer func() {

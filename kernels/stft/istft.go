@@ -81,7 +81,7 @@ func NewInverse(d *dispatch.Dispatcher, p Params) (*InversePlan, error) {
 }
 
 // Frames returns the number of frames of the spectrogram of a number of samples: 1 + samples/Hop. A negative number of
-// samples counts as 0.
+// samples counts as 0. It is at most [math.MaxInt].
 func (p *InversePlan) Frames(samples int) int { return p.params.frames(samples) }
 
 // Bins returns the number of bins of a frame: NFFT/2 + 1.

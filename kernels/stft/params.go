@@ -116,12 +116,12 @@ func (p Params) check() error {
 // bins returns the number of bins of a frame.
 func (p Params) bins() int { return p.NFFT/2 + 1 }
 
-// frames returns the number of frames of a spectrogram.
+// frames returns the number of frames of a spectrogram, and math.MaxInt if there are more.
 func (p Params) frames(samples int) int {
 	samples = max(0, samples)
 	switch {
 	case !p.Uncentred:
-		return 1 + samples/p.Hop
+		return 1 + min(samples/p.Hop, math.MaxInt-1)
 	case samples < p.NFFT:
 		return 0
 	}

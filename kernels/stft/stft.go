@@ -127,7 +127,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 }
 
 // Frames returns the number of frames of a spectrogram: 1 + samples/Hop. With Params.Uncentred it is 1 + (samples−NFFT)/Hop,
-// or 0 if there are fewer samples than NFFT. A negative number of samples counts as 0.
+// or 0 if there are fewer samples than NFFT. A negative number of samples counts as 0. It is at most [math.MaxInt].
 func (p *Plan) Frames(samples int) int { return p.params.frames(samples) }
 
 // Bins returns the number of bins of a frame: NFFT/2 + 1. Bin k is at k·(sample rate)/NFFT Hz.

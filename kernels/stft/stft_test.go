@@ -334,6 +334,22 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// The number of frames is at its limit where it overflows.
+func TestFramesAtTheLimit(t *testing.T) {
+	for _, test := range []struct {
+		p             Params
+		samples, want int
+	}{
+		{Params{NFFT: 4, Hop: 1}, math.MaxInt, math.MaxInt}, {Params{NFFT: 4, Hop: 1}, math.MaxInt - 1, math.MaxInt},
+		{Params{NFFT: 4, Hop: 1}, math.MaxInt - 2, math.MaxInt - 1}, {Params{NFFT: 4, Hop: 7}, math.MaxInt, math.MaxInt/7 + 1},
+		{Params{NFFT: 4, Hop: 1, Uncentred: true}, math.MaxInt, math.MaxInt - 3},
+	} {
+		if got := test.p.frames(test.samples); got != test.want {
+			t.Errorf("%+v: %d frames of %d samples, want %d", test.p, got, test.samples, test.want)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct {
 		params Params

@@ -143,6 +143,7 @@ type race struct {
 	dispatcher *dispatch.Dispatcher
 	elements   []int // of the inputs and the outputs
 	entrants   []songs.Entrant
+	revisions  []calibration.StageRevision
 }
 
 func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session) (*race, error) {
@@ -162,7 +163,7 @@ func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session) (*race, er
 		}
 		inputs = append(inputs, len(data)/each)
 	}
-	r := &race{Session: s, backends: b, dispatcher: d}
+	r := &race{Session: s, backends: b, dispatcher: d, revisions: p.Revisions()}
 	if r.elements, err = p.Elements(inputs...); err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ func (r *race) Bind(implementation string) (kernels.Call, error) {
 func (r *race) result(of *sweeps.Result) Measured {
 	m := Measured{Session: r.Session, work: r.work()}
 	l := &m.PipelineLength
-	l.Elements, l.Blocks = r.elements, len(of.Samples.Blocks)
+	l.Elements, l.Blocks, l.Revisions = r.elements, len(of.Samples.Blocks), r.revisions
 	for _, e := range r.entrants {
 		at := slices.Index(of.Samples.Implementations, e.Name)
 		var times []float64

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"crossover/calibration"
 	"crossover/kernels"
 	"crossover/songs"
 	"crossover/sweeps"
@@ -21,10 +22,25 @@ func analysis(t *testing.T) *songs.Graph {
 	return g
 }
 
-// Measured pipelines are valid in a calibration file, and the fastest route is the first.
+// revised is a step whose implementation in Go has a revision.
+type revised struct{ kernels.Step }
+
+func (r revised) Implementations(b *kernels.Backends) []kernels.Implementation {
+	all := r.Step.Implementations(b)
+	for i := range all {
+		if all[i].Name == "go" {
+			all[i].Revision = 7
+		}
+	}
+	return all
+}
+
+// Measured pipelines are valid in a calibration file, the fastest route is the first, and each length has the revisions.
 func TestMeasure(t *testing.T) {
 	music := kernels.GeneratedInput().Samples
 	g := analysis(t)
+	g.Stages[1].Step = revised{g.Stages[1].Step}
+	revisions := []calibration.StageRevision{{Stage: g.Stages[1].Name, Implementation: "go", Revision: 7}}
 	all, err := Measure(t.Context(), kernels.Here(), nil, []Session{{g, "short", [][][]float32{{music[:2000]}}}, {g, "long", [][][]float32{{music[:4001]}}}},
 		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
 	if err != nil {
@@ -37,6 +53,9 @@ func TestMeasure(t *testing.T) {
 	for i, l := range p.Lengths {
 		if l.Elements[0] != []int{2000, 4001}[i] || l.Routes[0].Name != "stages" || !(l.Routes[0].MedianSeconds > 0) || l.Blocks == 0 {
 			t.Errorf("%+v", l)
+		}
+		if !slices.Equal(l.Revisions, revisions) {
+			t.Errorf("revisions %v, want %v", l.Revisions, revisions)
 		}
 	}
 }

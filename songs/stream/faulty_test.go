@@ -29,6 +29,7 @@ type faults struct {
 	calls int
 
 	opened, dead int // devices, and those of them that are lost for good
+	closed       int
 	refuses      bool
 }
 
@@ -51,6 +52,11 @@ func (f faulty) Record(commands []gpu.Command) (gpu.Recording, error) {
 	}
 	r, err := f.Driver.Record(commands)
 	return faultyRecording{r, f.faults, f.number}, err
+}
+
+func (f faulty) Close() {
+	f.Driver.Close()
+	f.closed++
 }
 
 var errLost = fmt.Errorf("a test: %w", gpu.ErrLost)

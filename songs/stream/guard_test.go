@@ -320,8 +320,8 @@ func TestLostForGood(t *testing.T) {
 		}
 	})
 	want := []float64{1.2, 16.5, 25.2, 57}
-	if len(r.Changes) != 4 || f.opened != 3 {
-		t.Fatalf("%s, and %d devices, want 3", changesOf(r), f.opened)
+	if len(r.Changes) != 4 || f.opened != 3 || f.closed != 2 {
+		t.Fatalf("%s, and %d devices, of which %d were closed, want 3 and 2", changesOf(r), f.opened, f.closed)
 	}
 	for i, c := range r.Changes {
 		if c.Cause != "lost GPU" || math.Abs(c.Seconds-want[i]) > 3 {

@@ -19,7 +19,7 @@ type keeper struct {
 }
 
 // A device that has failed for so long is lost for good, and is opened anew. The next time it takes twice as long, because what
-// was lost twice will be lost again. What a lost device held on the GPU may never come back, so a run opens few.
+// was lost twice will be lost again. What others hold of a lost device does not come back before they close it, so a run opens few.
 const (
 	lostForGood  = 10 * time.Second
 	mostReopened = 5
@@ -34,7 +34,7 @@ func (k *keeper) reopen(now time.Duration) {
 		k.failing = now
 	case k.reopened < mostReopened && now-k.failing >= lostForGood<<k.reopened:
 		for _, g := range k.backends.GPUs {
-			_ = g.Reopen() // a runtime that does not allow it leaves the device as it was, and the next probe fails
+			_ = g.Reopen() // where a runtime does not allow it, the next probe fails
 		}
 		k.reopened++
 		k.failing = now

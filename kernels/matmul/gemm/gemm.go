@@ -15,6 +15,7 @@
 package gemm
 
 import (
+	"fmt"
 	"math"
 
 	"crossover/pool"
@@ -80,16 +81,28 @@ func (p *product) unpacked() bool {
 	return p.packed == nil && p.computed == nil && p.m <= fewRows && !p.turnedB
 }
 
+// positive panics if a dimension is below 1.
+func positive(m, k, n int) {
+	if m < 1 || k < 1 || n < 1 {
+		panic(fmt.Sprintf("gemm: %d×%d by %d×%d: want dimensions of at least 1", m, k, k, n))
+	}
+}
+
+// holds panics if a slice is shorter than its matrix, whose dimensions are at least 1. Their product might overflow.
+func holds(name string, x []float32, rows, columns int) {
+	if len(x)/columns < rows {
+		panic(fmt.Sprintf("gemm: %s has %d values, want at least %d×%d", name, len(x), rows, columns))
+	}
+}
+
 // Multiply computes C = A·B, or C = A·B + C if add is set. A is rows×k, B is k×n, C is rows×n, all dense and row-major. C
 // must not overlap A or B, and it is read only if add is set. Multiply panics if a slice is shorter than its matrix or a
 // dimension is below 1.
 func (m *Multiplier) Multiply(c, a, b []float32, rows, k, n int, add bool) {
-	if rows < 1 || k < 1 || n < 1 {
-		panic("gemm: dimension below 1")
-	}
-	if len(a) < rows*k || len(b) < k*n || len(c) < rows*n {
-		panic("gemm: slice shorter than its matrix")
-	}
+	positive(rows, k, n)
+	holds("A", a, rows, k)
+	holds("B", b, k, n)
+	holds("C", c, rows, n)
 	m.run(product{c: c, a: a, b: b, m: rows, k: k, n: n, add: add, alpha: 1})
 }
 
@@ -109,11 +122,12 @@ type Product struct {
 // Compute computes a product. C must not overlap A or B, and it is read only if it is Before. Compute panics if a slice is
 // shorter than its matrix or a dimension is below 1.
 func (m *Multiplier) Compute(p Product) {
-	if p.M < 1 || p.K < 1 || p.N < 1 {
-		panic("gemm: dimension below 1")
-	}
-	if len(p.A) < p.M*p.K || len(p.B) < p.K*p.N || len(p.C) < p.M*p.N || p.Beta != 0 && len(p.Before) < p.M*p.N {
-		panic("gemm: slice shorter than its matrix")
+	positive(p.M, p.K, p.N)
+	holds("A", p.A, p.M, p.K)
+	holds("B", p.B, p.K, p.N)
+	holds("C", p.C, p.M, p.N)
+	if p.Beta != 0 {
+		holds("Before", p.Before, p.M, p.N)
 	}
 	m.run(product{c: p.C, a: p.A, b: p.B, m: p.M, k: p.K, n: p.N, turnedA: p.TransposeA, turnedB: p.TransposeB,
 		alpha: p.Alpha, beta: p.Beta, before: p.Before, add: p.Beta != 0})
@@ -121,12 +135,9 @@ func (m *Multiplier) Compute(p Product) {
 
 // MultiplyPacked is [Multiplier.Multiply] with a packed B.
 func (m *Multiplier) MultiplyPacked(c, a []float32, b *Packed, rows int, add bool) {
-	if rows < 1 {
-		panic("gemm: dimension below 1")
-	}
-	if len(a) < rows*b.k || len(c) < rows*b.n {
-		panic("gemm: slice shorter than its matrix")
-	}
+	positive(rows, b.k, b.n)
+	holds("A", a, rows, b.k)
+	holds("C", c, rows, b.n)
 	m.run(product{c: c, a: a, packed: b, m: rows, k: b.k, n: b.n, add: add, alpha: 1})
 }
 
@@ -142,14 +153,10 @@ type Computed interface {
 // by each worker that needs it. MultiplyComputed panics if C is shorter than its matrix, n is below 1, or bias has another
 // length than rows.
 func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n int, bias []float32) {
-	if n < 1 {
-		panic("gemm: dimension below 1")
-	}
-	if len(c) < a.m*n {
-		panic("gemm: slice shorter than its matrix")
-	}
+	positive(a.m, a.k, n)
+	holds("C", c, a.m, n)
 	if len(bias) != a.m {
-		panic("gemm: another number of biases than of rows")
+		panic(fmt.Sprintf("gemm: %d biases, want one for each of %d rows", len(bias), a.m))
 	}
 	m.run(product{c: c, packedRows: a, computed: b, bias: bias, m: a.m, k: a.k, n: n, alpha: 1})
 }

@@ -328,10 +328,11 @@ func TestPanics(t *testing.T) {
 		m, k, n int
 		want    string
 	}{
-		{"no rows", x, x, x, 0, 1, 1, "gemm: dimension below 1"},
-		{"short a", x, x[:3], x, 2, 2, 2, "gemm: slice shorter than its matrix"},
-		{"short b", x, x, x[:3], 2, 2, 2, "gemm: slice shorter than its matrix"},
-		{"short c", x[:3], x, x, 2, 2, 2, "gemm: slice shorter than its matrix"},
+		{"no rows", x, x, x, 0, 1, 1, "gemm: 0×1 by 1×1: want dimensions of at least 1"},
+		{"short a", x, x[:3], x, 2, 2, 2, "gemm: A has 3 values, want at least 2×2"},
+		{"short b", x, x, x[:3], 2, 2, 2, "gemm: B has 3 values, want at least 2×2"},
+		{"short c", x[:3], x, x, 2, 2, 2, "gemm: C has 3 values, want at least 2×2"},
+		{"products that overflow to 0", x, x, x, 1 << 32, 1 << 32, 1 << 32, "gemm: A has 4 values, want at least 4294967296×4294967296"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer func() {
@@ -346,14 +347,18 @@ func TestPanics(t *testing.T) {
 		name, want string
 		call       func()
 	}{
-		{"short before", "gemm: slice shorter than its matrix", func() {
+		{"short before", "gemm: Before has 0 values, want at least 2×2", func() {
 			NewSerial().Compute(Product{C: x, A: x, B: x, M: 2, K: 2, N: 2, Alpha: 1, Beta: 1})
 		}},
-		{"packing no rows", "gemm: dimension below 1", func() { PackRows(x, 0, 1) }},
-		{"packing short rows", "gemm: slice shorter than its matrix", func() { PackRows(x, 2, 3) }},
-		{"no columns", "gemm: dimension below 1", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 0, x[:2]) }},
-		{"short c", "gemm: slice shorter than its matrix", func() { NewSerial().MultiplyComputed(x[:3], PackRows(x, 2, 2), &stored{}, 2, x[:2]) }},
-		{"long bias", "gemm: another number of biases than of rows", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 2, x) }},
+		{"packing no rows", "gemm: 0×1 by 1×1: want dimensions of at least 1", func() { PackRows(x, 0, 1) }},
+		{"packing short rows", "gemm: A has 4 values, want at least 2×3", func() { PackRows(x, 2, 3) }},
+		{"no columns", "gemm: 2×2 by 2×0: want dimensions of at least 1", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 0, x[:2]) }},
+		{"short c", "gemm: C has 3 values, want at least 2×2", func() { NewSerial().MultiplyComputed(x[:3], PackRows(x, 2, 2), &stored{}, 2, x[:2]) }},
+		{"long bias", "gemm: 4 biases, want one for each of 2 rows", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 2, x) }},
+		{"short rows apart", "gemm: B has 4 values, want at least 1·3 + 2", func() { new(Slider).Add(x[:2], x[:2], x, 3) }},
+		{"rows too far apart to multiply", "gemm: B has 4 values, want at least 2·4611686018427387904 + 1", func() { new(Slider).Add(x[:1], x[:3], x, 1<<62) }},
+		{"and once more around", "gemm: B has 4 values, want at least 4·4611686018427387904 + 1", func() { new(Slider).Add(x[:1], make([]float32, 5), x, 1<<62) }},
+		{"no values of a", "gemm: 0 values of A and rows 1 apart: want at least 1, and rows at least 0 apart", func() { new(Slider).Add(x, nil, x, 1) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer func() {

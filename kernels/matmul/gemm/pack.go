@@ -10,12 +10,8 @@ type Packed struct {
 
 // Pack packs the k×n matrix B. It panics if b is shorter than its matrix or a dimension is below 1.
 func Pack(b []float32, k, n int) *Packed {
-	if k < 1 || n < 1 {
-		panic("gemm: dimension below 1")
-	}
-	if len(b) < k*n {
-		panic("gemm: slice shorter than its matrix")
-	}
+	positive(1, k, n)
+	holds("B", b, k, n)
 	width := roundUp(n, tileColumns)
 	p := &Packed{k: k, n: n, values: make([]float32, k*width)}
 	for l := 0; l < k; l += depth {
@@ -41,12 +37,8 @@ type PackedRows struct {
 
 // PackRows packs the m×k matrix A. It panics if a is shorter than its matrix or a dimension is below 1.
 func PackRows(a []float32, m, k int) *PackedRows {
-	if m < 1 || k < 1 {
-		panic("gemm: dimension below 1")
-	}
-	if len(a) < m*k {
-		panic("gemm: slice shorter than its matrix")
-	}
+	positive(m, k, 1)
+	holds("A", a, m, k)
 	p := &PackedRows{m: m, k: k, values: make([]float32, m*k)}
 	for l := 0; l < k; l += depth {
 		terms := min(depth, k-l)

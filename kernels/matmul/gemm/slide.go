@@ -1,5 +1,7 @@
 package gemm
 
+import "fmt"
+
 // Slider multiplies a row by matrices whose rows overlap, such as a filter's taps by a signal. Only one goroutine at a time may
 // use a Slider. Its zero value is ready.
 type Slider struct {
@@ -10,11 +12,11 @@ type Slider struct {
 // negative, or b is shorter than (len(a)−1)·rowB + len(c). What b holds behind that is read and does not matter.
 func (s *Slider) Add(c, a, b []float32, rowB int) {
 	if len(a) < 1 || rowB < 0 {
-		panic("gemm: dimension below 1")
+		panic(fmt.Sprintf("gemm: %d values of A and rows %d apart: want at least 1, and rows at least 0 apart", len(a), rowB))
 	}
 	last := (len(a) - 1) * rowB
-	if len(b) < last+len(c) {
-		panic("gemm: slice shorter than its matrix")
+	if room := len(b) - len(c); room < 0 || len(a) > 1 && rowB > room/(len(a)-1) { // last may have overflowed
+		panic(fmt.Sprintf("gemm: B has %d values, want at least %d·%d + %d", len(b), len(a)-1, rowB, len(c)))
 	}
 	for len(c) >= tileColumns {
 		multiply(c, tileColumns, a, b, rowB, 1, len(a), true)
