@@ -105,9 +105,9 @@ func (l ladder) one(state []float64, dst, src []float32) {
 }
 
 // two is one for two channels. Each tangent waits for the one before it, so a core computes those of another channel
-// meanwhile.
+// meanwhile. The state is written once: a state in memory may share a cache line with that of another core's channels.
 func (l ladder) two(state []float64, dst0, dst1, src0, src1 []float32) {
-	y := (*[2 * stages]float64)(state)
+	y := [2 * stages]float64(state)
 	dst0, dst1, src1 = dst0[:len(src0)], dst1[:len(src0)], src1[:len(src0)]
 	var t [2 * stages]float64
 	for k := range y {
@@ -123,6 +123,7 @@ func (l ladder) two(state []float64, dst0, dst1, src0, src1 []float32) {
 		}
 		dst0[i], dst1[i] = float32(y[3]), float32(y[7])
 	}
+	copy(state, y[:])
 }
 
 // tangent returns the hyperbolic tangent of x with a relative error of at most 3.1e-8, and NaN for NaN. It is a quotient of

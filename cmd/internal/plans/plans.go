@@ -56,9 +56,14 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 		earlier[name][r.Size] = r
 	}
 	known := references{}
-	together := make([]kernels.Case, len(pairs))
-	for i, p := range pairs {
-		together[i] = p.together(known)
+	var together []kernels.Case // of the pairs that are not settled, which share the budget
+	for _, p := range pairs {
+		if c := p.together(known); slices.ContainsFunc(spread(c.Axis, o.Sizes), func(size int) bool {
+			r := earlier[c.Name][size]
+			return !r.settled()
+		}) {
+			together = append(together, c)
+		}
 	}
 	m := o.Machine
 	results, err := sweeps.Run(ctx, together, sweeps.Options{
@@ -76,16 +81,25 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	if err != nil {
 		return nil, err
 	}
+	measured := map[string]*sweeps.Result{}
+	for i, r := range results {
+		measured[together[i].Name] = r
+	}
 	var rows []Row
 	var wrong []error
-	for i, r := range results {
+	for _, p := range pairs {
+		name := pairName(p.of.Name, p.implementation)
+		r := measured[name]
+		if r == nil {
+			r = &sweeps.Result{}
+		}
 		for _, status := range r.Implementations {
 			if status.Wrong {
-				wrong = append(wrong, fmt.Errorf("%w: %s, %s: %s", ErrWrong, pairs[i].of.Name, status.Name, status.Excluded))
+				wrong = append(wrong, fmt.Errorf("%w: %s, %s: %s", ErrWrong, p.of.Name, status.Name, status.Excluded))
 			}
 		}
-		for _, size := range spread(pairs[i].of.Axis, o.Sizes) {
-			rows = append(rows, pairs[i].row(r, size, earlier[together[i].Name][size]))
+		for _, size := range spread(p.of.Axis, o.Sizes) {
+			rows = append(rows, p.row(r, size, earlier[name][size]))
 		}
 	}
 	return rows, errors.Join(wrong...)

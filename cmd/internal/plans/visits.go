@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	// mostVisits is the greatest number of visits to a size. After that, an unsettled row stays undecided.
+	// mostVisits is the greatest number of visits of a row. After that, an unsettled row stays undecided. On a disturbed
+	// machine most visits to a size may leave no block, so there are mostTries of them.
 	mostVisits = 4 * LeastVisits
+	mostTries  = 4 * mostVisits
 	// leastVisit is about the number of seconds of a visit outside of its batches.
 	leastVisit = 0.02
 )
@@ -58,7 +60,7 @@ func (v *visits) worth(set *timings.Set, size int) float64 {
 	m := measured(set, size, earlier)
 	v.long[size] = m.long()
 	found := m.finding()
-	if found == Inside || found == Outside || v.tried[size] >= mostVisits {
+	if found == Inside || found == Outside || len(m.ratios) >= mostVisits || v.tried[size] >= mostTries {
 		return 0
 	}
 	visits := float64(len(m.ratios))
