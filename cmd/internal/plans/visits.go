@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// mostVisits is the greatest number of visits of a row. After that, an unsettled row stays undecided. On a disturbed
+	// mostVisits is the greatest number of new visits of a row. After that, an unsettled row stays undecided. On a disturbed
 	// machine most visits to a size may leave no block, so there are mostTries of them.
 	mostVisits = 4 * LeastVisits
 	mostTries  = 4 * mostVisits
@@ -60,7 +60,7 @@ func (v *visits) worth(set *timings.Set, size int) float64 {
 	m := measured(set, size, earlier)
 	v.long[size] = m.long()
 	found := m.finding()
-	if found == Inside || found == Outside || len(m.ratios) >= mostVisits || v.tried[size] >= mostTries {
+	if found == Inside || found == Outside || len(m.ratios)-len(earlier.Ratios) >= mostVisits || v.tried[size] >= mostTries {
 		return 0
 	}
 	visits := float64(len(m.ratios))
