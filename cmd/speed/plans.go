@@ -18,12 +18,14 @@ import (
 
 // report is what speed --plans --json prints.
 type report struct {
-	Host string `json:"host"` // ID of the machine
+	Host   string `json:"host"`        // ID of the machine
+	Commit string `json:"tool_commit"` // "" if it is not known
 	plans.Summary
 	Plans []plans.Row `json:"plans"`
 }
 
-// earlier returns the rows of a report, which must be one of the machine with the ID.
+// earlier returns the rows of a report, which must be one of the machine with the ID, by the same version of Crossover: in
+// another one, calls may take other times.
 func earlier(file, id string) ([]plans.Row, error) {
 	if file == "" {
 		return nil, nil
@@ -38,6 +40,9 @@ func earlier(file, id string) ([]plans.Row, error) {
 	}
 	if r.Host != id {
 		return nil, command.Usage("--earlier %s: it was measured on %s, and this is %s", file, r.Host, id)
+	}
+	if commit := command.Commit(); r.Commit != commit {
+		return nil, command.Usage("--earlier %s: it was measured by version %q, and this is %q", file, r.Commit, commit)
 	}
 	return r.Plans, nil
 }
@@ -78,7 +83,7 @@ func comparePlans(ctx context.Context, machine command.Machine, o *options, stdo
 	if o.json {
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
-		err = encoder.Encode(report{id, s, rows})
+		err = encoder.Encode(report{id, command.Commit(), s, rows})
 	} else {
 		err = printPlans(stdout, rows, s)
 	}

@@ -87,7 +87,8 @@ func TestComparePlansGoesOn(t *testing.T) {
 		t.Errorf("%v\n%s\nwant\n%s", err, again, whole)
 	}
 	for text, want := range map[string]string{
-		strings.Replace(whole, host.Identify().ID(), "another", 1): "it was measured on another, and this is ",
+		strings.Replace(whole, host.Identify().ID(), "another", 1):                  "it was measured on another, and this is ",
+		strings.Replace(whole, `"tool_commit": "`, `"tool_commit": "of another`, 1): "it was measured by version \"of another",
 		"{}":      "want what speed --plans --json printed",
 		"no JSON": "want what speed --plans --json printed",
 	} {

@@ -55,7 +55,7 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 		}
 		earlier[name][r.Size] = r
 	}
-	known := references{}
+	known := &references{of: map[place][]float64{}}
 	var together []kernels.Case // of the pairs that are not settled, which share the budget
 	for _, p := range pairs {
 		if c := p.together(known); slices.ContainsFunc(spread(c.Axis, o.Sizes), func(size int) bool {
@@ -165,7 +165,7 @@ func draw(pairs []pair, n int, seed uint64) []pair {
 
 // together returns a case of the pair only. In a case with a faster implementation, a sweep would time the pair in few
 // blocks. known has the references so far.
-func (p pair) together(known references) kernels.Case {
+func (p pair) together(known *references) kernels.Case {
 	c := p.of
 	c.Name = pairName(c.Name, p.implementation)
 	c.Implementations = p.programs
@@ -173,27 +173,38 @@ func (p pair) together(known references) kernels.Case {
 	c.Problem = func(size int, in kernels.Input) kernels.Problem {
 		visits[size]++
 		first := p.programs[visits[size]%len(p.programs)].Name
-		return &inTurn{Problem: p.of.Problem(size, in), first: first, reference: known.of(p.computes, size)}
+		return &inTurn{Problem: p.of.Problem(size, in), first: first, known: known, at: place{p.computes, size}}
 	}
 	return c
 }
 
-// references has the reference outputs of sizes of cases. All implementations and placements of a case have the same, and
-// computing a large one takes longer than a visit.
-type references map[string]map[int]*[]float64
+// references keeps reference outputs. All implementations and placements of a case have the same at a size, and computing a
+// large one takes longer than a visit.
+type references struct {
+	of     map[place][]float64
+	values int // that are kept
+}
 
-// mostKept is the greatest number of values of a reference that is kept.
-const mostKept = 1 << 22
+// place is a size of a case, whose name has no placement.
+type place struct {
+	computes string
+	size     int
+}
 
-// of returns where the reference of a size of a case is, or will be once it is computed.
-func (r references) of(computes string, size int) *[]float64 {
-	if r[computes] == nil {
-		r[computes] = map[int]*[]float64{}
+// mostKept is the greatest number of values that are kept: 1 GiB.
+const mostKept = 1 << 27
+
+// get returns a reference. It is computed unless it is kept.
+func (r *references) get(at place, compute func() []float64) []float64 {
+	if reference, ok := r.of[at]; ok {
+		return reference
 	}
-	if r[computes][size] == nil {
-		r[computes][size] = new([]float64)
+	reference := compute()
+	if r.values+len(reference) <= mostKept {
+		r.of[at] = reference
+		r.values += len(reference)
 	}
-	return r[computes][size]
+	return reference
 }
 
 // inTurn is a problem that binds the implementation first before all others, even if another one is asked for first. A sweep
@@ -204,20 +215,12 @@ type inTurn struct {
 	ahead *kernels.Call
 	name  string // name of the call that was bound ahead
 
-	reference *[]float64 // nil slice until it is computed
+	known *references
+	at    place
 }
 
-// Reference computes the reference unless another implementation's problem has done so.
-func (p *inTurn) Reference() []float64 {
-	if *p.reference != nil {
-		return *p.reference
-	}
-	reference := p.Problem.Reference()
-	if len(reference) <= mostKept {
-		*p.reference = reference
-	}
-	return reference
-}
+// Reference computes the reference unless the problem of another implementation has done so.
+func (p *inTurn) Reference() []float64 { return p.known.get(p.at, p.Problem.Reference) }
 
 // Bind returns the call that was bound ahead, once, and binds the others.
 func (p *inTurn) Bind(name string) (kernels.Call, error) {

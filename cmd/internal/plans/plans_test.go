@@ -189,7 +189,7 @@ func TestEarlierVisits(t *testing.T) {
 func TestOneReference(t *testing.T) {
 	computed := 0
 	c := kernels.Case{Problem: func(int, kernels.Input) kernels.Problem { return counter{&recorder{}, &computed} }}
-	known := references{}
+	known := &references{of: map[place][]float64{}}
 	for _, implementation := range []string{"go", "fftw"} {
 		of := pair{of: c, computes: "fft", implementation: implementation, programs: []kernels.Implementation{{Name: implementation}}}.together(known)
 		for _, size := range []int{8, 16, 8} {
@@ -200,6 +200,13 @@ func TestOneReference(t *testing.T) {
 	}
 	if computed != 2 {
 		t.Errorf("computed %d references of two sizes", computed)
+	}
+	known.values = mostKept
+	for range 2 {
+		known.get(place{"fft", 32}, counter{nil, &computed}.Reference)
+	}
+	if computed != 4 || known.values != mostKept {
+		t.Errorf("more is kept than %d values", mostKept)
 	}
 }
 
@@ -289,7 +296,7 @@ func TestInTurn(t *testing.T) {
 	open := 0
 	c := kernels.Case{Problem: func(int, kernels.Input) kernels.Problem { return &recorder{bound: &bound, open: &open} }}
 	p := pair{of: c, implementation: "go", programs: []kernels.Implementation{{Name: "go"}, {Name: "program:go"}}}
-	together := p.together(references{})
+	together := p.together(&references{of: map[place][]float64{}})
 	for range 2 {
 		problem := together.Problem(8, kernels.Input{})
 		for _, name := range []string{"go", "program:go", "go"} {
