@@ -90,14 +90,34 @@ func (o *Options) includes(implementation string) bool {
 // there is a GPU, and few programs have their data there, so they begin with half as many sizes.
 const elsewhereRatio = 16
 
+// Weights of cases, beside 1. An operation without a space has nothing but its case, so its first sizes come before those of
+// other cases. First sizes elsewhere come after those of the placement caller, and before what refines any case.
+const (
+	weightAlone     = 1.25
+	weightElsewhere = 0.75
+)
+
 // planner returns the planner of a case.
 func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
-	ratio := r.options.Ratio
-	if ratio == 0 && c.Placement != kernels.Caller {
-		ratio = elsewhereRatio
+	ratio, weight := r.options.Ratio, 1.0
+	switch {
+	case c.Placement != kernels.Caller:
+		weight = weightElsewhere
+		if ratio == 0 {
+			ratio = elsewhereRatio
+		}
+	case !slices.ContainsFunc(r.Spaces, func(s *kernels.Space) bool { return s.Operation == c.Operation }):
+		weight = weightAlone
+	}
+	var work func(size int) float64
+	if c.Work != nil {
+		work = func(size int) float64 {
+			w := c.Work(size, "")
+			return max(w.Flops, w.Bytes, 1)
+		}
 	}
 	return thresholds.NewPlanner(thresholds.PlannerOptions{
-		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: ratio,
+		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: ratio, Weight: weight, Work: work,
 		Fit: thresholds.Options{Seed: r.options.Seed, Precision: r.options.Precision},
 	})
 }

@@ -36,9 +36,16 @@ type entry struct {
 	implementations []*implementation // that can run, in the order of result.Samples.Implementations
 
 	probed       *probed // costs of a small problem; nil if the case was not probed
+	tooLong      tooLong // the least size whose visit would have taken too long
 	unaffordable string  // why a size that would take too much time or memory was not visited; "" if there was none
 
 	beside []beside // processor time of other programs during the visits
+}
+
+// tooLong is a size that was not visited, and the seconds that a visit would have taken; 0 if there was none.
+type tooLong struct {
+	size    int
+	seconds float64
 }
 
 func newEntry(c *kernels.Case, o *Options) *entry {
@@ -120,6 +127,11 @@ func (e *entry) times(impl *implementation, size int) bool {
 // somebody else used the core of another processor in most of the blocks, or if other programs took too much of this
 // machine.
 func (e *entry) blame() {
+	if e.tooLong.size > 0 {
+		e.warn("stopped at %d %s: a visit to %d would take about %.2g s (a larger --budget goes further)",
+			e.costs.greatest(), e.c.Axis.Unit, e.tooLong.size, e.tooLong.seconds)
+		e.dirty = true
+	}
 	if e.unaffordable != "" {
 		e.warn("%s", e.unaffordable)
 		e.dirty = true

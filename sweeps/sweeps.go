@@ -401,7 +401,7 @@ const leastBlocks = 3
 
 // afford returns the number of blocks with which a visit takes no longer than one visit may, or leastBlocks. If the size is
 // above the measured ones, afford first drops hopelessly slow implementations. If that does not suffice, it limits the case
-// to the measured sizes and returns false. Costs that are the same at every size do not limit the case.
+// to smaller sizes and returns false. Costs that are the same at every size do not limit the case.
 func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	measured := e.costs.below(size)
 	alive := e.alive(size)
@@ -422,7 +422,7 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 }
 
 // affordHigher drops hopelessly slow implementations for a visit to a size above the measured ones, and returns those that
-// are left. If the visit would still take too long, it limits the case to the measured sizes and returns false.
+// are left. If the visit would still take too long, it limits the case to smaller sizes and returns false.
 func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) ([]int, bool) {
 	type drop struct {
 		impl  *implementation
@@ -440,9 +440,8 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 		}
 		slowest, ratio := e.costs.slowest(size, alive)
 		if ratio < hopeless {
-			e.stopAt(measured)
-			e.warn("stopped at %d %s: a visit to %d would take about %.2g s (a larger --budget goes further)",
-				measured, e.c.Axis.Unit, size, cost)
+			e.stopAt(size - 1)
+			e.tooLong = tooLong{size, cost}
 			return nil, false
 		}
 		drops = append(drops, drop{e.implementations[slowest], ratio})

@@ -8,12 +8,14 @@ import (
 	"crossover/timings"
 )
 
-// Planner decides, during a sweep, which size of one case is measured next. First it goes up a geometric grid. Then it takes
-// a jittered size between each two rungs. Then its rules refine the result: see rules.
+// Planner decides, during a sweep, which size of one case is measured next. First it goes up the rungs of a geometric grid, in
+// large steps and then in smaller ones. Then it takes a jittered size between each two rungs. Then its rules refine the
+// result: see rules.
 type Planner struct {
 	low, high int
 	ratio     float64
 	round     func(int) int
+	weight    float64
 	options   Options
 	rng       *rand.Rand
 
@@ -30,7 +32,10 @@ type PlannerOptions struct {
 	Low, High int           // least and greatest size, at least 1
 	Ratio     float64       // ratio of the rungs of the grid, at least 1.05; 0 means 4
 	Round     func(int) int // returns the nearest size that the operation takes; nil means every size
-	Fit       Options
+	Weight    float64       // factor of the worth of every visit; 0 means 1
+	// Work returns the work of a call at a size, in any unit. It may be nil. Then the planner goes up in small steps only.
+	Work func(size int) float64
+	Fit  Options
 }
 
 // proposal is a visit: its size, its number of blocks, and its worth. A worth of 0 means that there is none.
@@ -39,8 +44,8 @@ type proposal struct {
 	worth        float64
 }
 
-// The rungs of the grid are worth more than everything else, in every case. The sizes between them are worth more than what
-// the rules propose. Both have gridBlocks blocks in a visit.
+// The rungs of the grid are worth more than everything else. The sizes between them are worth more than what the rules
+// propose. Both have gridBlocks blocks in a visit.
 const (
 	worthRung   = 1000
 	worthJitter = 500
@@ -60,6 +65,9 @@ func NewPlanner(o PlannerOptions) *Planner {
 	}
 	// Closer rungs would only measure noise, and with a ratio near 1 there would be millions.
 	o.Ratio = max(o.Ratio, 1.05)
+	if o.Weight == 0 {
+		o.Weight = 1
+	}
 	o.Low = max(o.Low, 1)
 	o.High = max(o.High, o.Low)
 	if o.Fit.Precision == 0 {
@@ -68,13 +76,50 @@ func NewPlanner(o PlannerOptions) *Planner {
 	o.Fit.Resamples = planResamples
 	o.Fit.withinRun = true
 	p := &Planner{
-		low: o.Low, high: o.High, ratio: o.Ratio, round: o.Round, options: o.Fit,
+		low: o.Low, high: o.High, ratio: o.Ratio, round: o.Round, weight: o.Weight, options: o.Fit,
 		rng:    rand.New(rand.NewPCG(o.Fit.Seed, 0x9147)),
 		visits: map[int]int{},
 	}
 	p.low, p.high = p.taken(p.low, +1), p.taken(p.high, -1)
-	p.grid = p.Rungs()
+	p.grid = inLargeSteps(p.Rungs(), o.Work)
 	return p
+}
+
+// largeStep is the greatest ratio of the work of two sizes that are measured one after the other. The cost of a visit does not
+// follow from sizes with much less work.
+const largeStep = 64
+
+// inLargeSteps returns rungs in the order of their visits: upwards from the least to the greatest in large steps, then upwards
+// through the middles of these steps, and so on until none is left. If a budget ends early, the greatest sizes have been
+// measured too.
+func inLargeSteps(rungs []int, work func(size int) float64) (order []int) {
+	step := 1
+	for work != nil && growth(rungs, 2*step, work) <= largeStep {
+		step *= 2
+	}
+	visited := map[int]bool{}
+	for ; step >= 1; step /= 2 {
+		for k, size := range rungs {
+			if last := len(rungs) - 1; (k == 0 || (last-k)%step == 0) && !visited[size] {
+				visited[size] = true
+				order = append(order, size)
+			}
+		}
+	}
+	return order
+}
+
+// growth returns the greatest ratio of the work of two rungs with a number of steps between them. It is infinite if there are
+// no such two.
+func growth(rungs []int, steps int, work func(size int) float64) float64 {
+	if steps >= len(rungs) {
+		return math.Inf(1)
+	}
+	most := 0.0
+	for k, size := range rungs[steps:] {
+		most = max(most, work(size)/work(rungs[k]))
+	}
+	return most
 }
 
 // taken returns the first size from n on, upwards or downwards, that the operation takes. The ends of a range from the
@@ -103,6 +148,7 @@ func (p *Planner) Limit(high int) {
 func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 	if !p.planned || len(set.Blocks) != p.fitted {
 		p.next = p.propose(set)
+		p.next.worth *= p.weight
 		p.planned, p.fitted = true, len(set.Blocks)
 	}
 	return p.next.size, p.next.blocks, p.next.worth
@@ -135,11 +181,10 @@ func (p *Planner) propose(set *timings.Set) proposal {
 	if p.jittered {
 		worth = worthJitter
 	}
-	// Small sizes come first in every case, so that the cost of large ones is known before they are tried.
 	return proposal{p.grid[0], gridBlocks, worth + float64(len(p.grid))}
 }
 
-// Rungs returns the first sizes of the planner in ascending order: the geometric grid from the least to the greatest size,
+// Rungs returns the first sizes of the planner, in ascending order: the geometric grid from the least to the greatest size,
 // both included.
 func (p *Planner) Rungs() []int {
 	if p.high < p.low {

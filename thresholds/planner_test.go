@@ -189,6 +189,56 @@ func TestPlannerWalksTheGridFirstAndUpwards(t *testing.T) {
 	}
 }
 
+// A budget may end after any visit. The greatest size should have been measured then, and no step may be so large that the
+// cost of its visit does not follow from the sizes before it.
+func TestPlannerGoesUpInLargeStepsOfWork(t *testing.T) {
+	power := func(exponent float64) func(int) float64 {
+		return func(size int) float64 { return math.Pow(float64(size), exponent) }
+	}
+	for name, c := range map[string]struct {
+		ratio float64
+		work  func(int) float64
+		want  []int
+	}{
+		"work unknown":        {4, nil, []int{64, 256, 1024, 4096, 16384, 65536}},
+		"linear":              {4, power(1), []int{64, 256, 4096, 65536, 1024, 16384}},
+		"linear, small steps": {2, power(1), []int{64, 256, 4096, 65536, 1024, 16384, 128, 512, 2048, 8192, 32768}},
+		"linear, large steps": {16, power(1), []int{64, 1024, 16384, 65536}},
+		"cubic":               {4, power(3), []int{64, 256, 1024, 4096, 16384, 65536}},
+		"constant":            {4, power(0), []int{64, 256, 65536, 4096, 1024, 16384}},
+	} {
+		p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536, Ratio: c.ratio, Work: c.work})
+		var got []int
+		for range len(p.Rungs()) {
+			size, _, worth := p.Next(&timings.Set{Implementations: []string{"a"}})
+			if worth < 1000 {
+				t.Errorf("%s: %d is worth %v", name, size, worth)
+			}
+			got = append(got, size)
+			p.Visited(size)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: the rungs come in the order %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestPlannerWeighsEveryVisit(t *testing.T) {
+	w := newWorld(1, costA, costB)
+	set := w.set(0)
+	light := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536, Fit: thresholds.Options{Seed: 1}})
+	heavy := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536, Weight: 3, Fit: thresholds.Options{Seed: 1}})
+	for range 16 {
+		size, blocks, worth := light.Next(set)
+		if same, _, more := heavy.Next(set); same != size || math.Abs(more-3*worth) > 1e-9*worth {
+			t.Errorf("%d is worth %v, and %d with a weight of 3 is worth %v", size, worth, same, more)
+		}
+		w.visit(set, size, max(blocks, 15))
+		light.Visited(size)
+		heavy.Visited(size)
+	}
+}
+
 func TestPlannerRepeatsItsProposalUntilItIsVisited(t *testing.T) {
 	w := newWorld(1, costA, costB)
 	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536})
