@@ -129,11 +129,14 @@ const (
 // what reaching a polling helper takes. Shorter chunks are hardly faster on two processors, and far slower if the helper has
 // to be woken. Below 2·least indexes the loop is one chunk, which the caller computes alone. Otherwise chunks have equal
 // lengths, and each worker gets the same number of them, or some workers get one chunk. The length is between least and
-// about 32·least. It is rounded up to a multiple of unit, so that every chunk but the last is a whole number of vectors or
-// lines. Grain panics if least or unit is less than 1.
+// about 32·least. It is rounded up to a multiple of unit if there are several chunks, so that every chunk but the last is a
+// whole number of vectors or lines. Grain panics if least or unit is less than 1.
 func (p *Pool) Grain(n, least, unit int) int {
 	if least < 1 || unit < 1 {
 		panic("pool: grain or unit is less than 1")
+	}
+	if n < 2*least { // without a division, because a short loop may take less time than a few of them
+		return max(least, n)
 	}
 	target := min(max(n/(chunksPerWorker*p.Workers()), least), longest*least)
 	chunks := max(n/target, 1)

@@ -327,8 +327,9 @@ func TestGrain(t *testing.T) {
 	for _, test := range []struct{ n, least, unit, want int }{
 		{0, 100, 8, 100},
 		{1, 100, 8, 100},
-		{100, 100, 8, 104},
-		{199, 100, 8, 200}, // two chunks would be shorter than the least
+		{100, 100, 8, 100},
+		{199, 100, 8, 199}, // two chunks would be shorter than the least
+		{201, 100, 8, 104},
 		{200, 100, 1, 100},
 		{399, 100, 1, 200}, // two chunks: three would take as long
 		{400, 100, 1, 100},

@@ -51,9 +51,8 @@ type eachChannel struct {
 
 func (t *eachChannel) Do(_, lo, hi int) { t.channels(t.state, t.dst, t.src, lo, hi) }
 
-// minBlock is the length of the shortest block, in samples, that scan gives to a worker. It is far shorter than what pays. A
-// calibration must find the length from which dividing pays, and it cannot if both implementations run the same code.
-const minBlock = 16
+// minBlock is the length of the shortest block, in samples, that scan gives to a worker: about a microsecond of work.
+const minBlock = 256
 
 // scan filters one channel on several workers. A block of samples maps the state at its beginning to the state at its end by
 // an affine function, s ↦ Aᴸ·s + z. Here A is the section's 2×2 state matrix, L the length of the block, and z the end state

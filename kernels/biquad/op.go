@@ -82,11 +82,11 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 		return wideLine, s[channels]
 	},
 	By: []kernels.Makers[Coefficients]{
-		kernels.InGo(
+		kernels.Revised(1, kernels.InGo(
 			func(c Coefficients) kernels.Runner { return runner{serial{newSection(c)}} },
 			func(c Coefficients, workers *pool.Pool) kernels.Runner {
 				return runner{newParallel(workers, newSection(c))}
-			}),
+			}), "go-parallel"),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendSection),
 	},

@@ -137,7 +137,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 6 * n, Flops: 4 * n, Pieces: n / 64, Threads: n, Chain: n / 32, Launches: 2}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.InGo(newSerial, newParallel),
+		kernels.Revised(1, kernels.InGo(newSerial, newParallel), "go-parallel"),
 		kernels.KernelText("", appendPeaks),
 	},
 })

@@ -46,18 +46,23 @@ func (p *Params) floor(x []float32, lo, hi int) float32 {
 // newSerial returns a runner that skips the frames behind each peak.
 func newSerial(p Params) kernels.Runner {
 	return kernels.RunnerFunc(func(_ kernels.Shape, a *kernels.Args) error {
-		x, to, found := a[values], kernels.Uint32s(a[indices]), 0
-		floor := p.floor(x, 0, len(x))
-		for n := 0; n < len(x); n++ {
-			if x[n] >= floor && p.candidate(x, n) {
-				to[found] = uint32(n)
-				found++
-				n += p.Wait
-			}
-		}
-		finish(a, to, found)
+		p.pick(a)
 		return nil
 	})
+}
+
+// pick picks the peaks of a call on one core.
+func (p *Params) pick(a *kernels.Args) {
+	x, to, found := a[values], kernels.Uint32s(a[indices]), 0
+	floor := p.floor(x, 0, len(x))
+	for n := 0; n < len(x); n++ {
+		if x[n] >= floor && p.candidate(x, n) {
+			to[found] = uint32(n)
+			found++
+			n += p.Wait
+		}
+	}
+	finish(a, to, found)
 }
 
 // finish writes the number of peaks, and what stands behind them.
@@ -86,13 +91,18 @@ func newParallel(p Params, workers *pool.Pool) kernels.Runner {
 
 // Run picks the peaks of a call.
 func (p *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
-	p.x = a[values]
-	words := (len(p.x) + word - 1) / word
+	words := (len(a[values]) + word - 1) / word
+	const aboutAMicrosecond = 16 // words
+	grain := p.workers.Grain(words, aboutAMicrosecond, 1)
+	if words <= grain {
+		p.pick(a) // which skips frames
+		return nil
+	}
 	if len(p.masks) < words {
 		p.masks = make([]uint64, words)
 	}
-	const aboutAMicrosecond = 16 // words
-	p.workers.Run(words, p.workers.Grain(words, aboutAMicrosecond, 1), p)
+	p.x = a[values]
+	p.workers.Run(words, grain, p)
 	to, found, next := kernels.Uint32s(a[indices]), 0, 0
 	for w, mask := range p.masks[:words] {
 		for {

@@ -79,11 +79,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8 * n, Flops: 4 * n, Pieces: n / minBlock, Threads: n / 4, Launches: 2}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.InGo(
+		kernels.Revised(1, kernels.InGo(
 			func(Params) kernels.Runner { return kernels.RunnerFunc(serial) },
 			func(_ Params, workers *pool.Pool) kernels.Runner {
 				return &parallel{pool: workers, end: make([]sum, workers.Workers()+1)}
-			}),
+			}), "go-parallel"),
 		kernels.KernelText("", appendScan),
 	},
 })

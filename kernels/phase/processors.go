@@ -109,9 +109,8 @@ func serial(_ kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// minBlock is the number of increments in the shortest block that parallel gives to a worker. It is far shorter than what
-// pays. A calibration must find the length from which dividing pays, and it cannot if both implementations run the same code.
-const minBlock = 32
+// minBlock is the number of increments in the shortest block that parallel gives to a worker: about a microsecond of work.
+const minBlock = 512
 
 // parallel computes a call on the workers of a pool. There is one block more than there are workers. The first pass computes
 // the first block, and the sums of all others but the last. The second pass computes all blocks but the first.
@@ -123,22 +122,25 @@ type parallel struct {
 	second   bool // which pass
 }
 
-func (t *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
+func (t *parallel) Run(s kernels.Shape, a *kernels.Args) error {
+	blocks := min(len(t.end), len(a[in])/minBlock)
+	if blocks < 3 { // two blocks would gain nothing: each of the two passes would compute one block
+		return serial(s, a)
+	}
 	t.dst, t.src = a[out], a[in]
-	blocks := max(1, min(len(t.end), len(t.src)/minBlock))
 	t.block = (len(t.src)-1)/blocks + 1
 	blocks = (len(t.src)-1)/t.block + 1
 
 	clear(t.end)
 	t.end[0] = begun(kernels.Float64s(a[before])[0])
 	t.second = false
-	t.pool.Run(max(1, blocks-1), 1, t)
+	t.pool.Run(blocks-1, 1, t)
 	for i := 1; i < blocks-1; i++ {
 		t.end[i] = t.end[i-1].plus(t.end[i])
 	}
 	t.second = true
 	t.pool.Run(blocks-1, 1, t)
-	kernels.Float64s(a[after])[0] = t.end[max(0, blocks-2)].phase()
+	kernels.Float64s(a[after])[0] = t.end[blocks-2].phase()
 	t.dst, t.src = nil, nil
 	return nil
 }

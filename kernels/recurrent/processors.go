@@ -205,8 +205,12 @@ func (o *own) Run(s kernels.Shape, a *kernels.Args) error {
 			}
 			continue
 		}
+		whole := o.whole
+		if teams == 1 { // the steps take one core, which would have to fetch what the others have computed
+			whole = o.worker[0].multiplier
+		}
 		for i := range o.blocks {
-			o.multiply(o.whole, &o.blocks[i])
+			o.multiply(whole, &o.blocks[i])
 		}
 		o.run(sequences, o.rows, (o.rows-1)/teams+1)
 	}

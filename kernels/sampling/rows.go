@@ -26,11 +26,12 @@ const (
 
 func (r *rowsInGo) Run(s kernels.Shape, a *kernels.Args) error {
 	r.args, r.pieces = a, 1
-	if r.workers != nil && s[rows] < r.workers.Workers() {
+	short := s[rows]*r.columns < 2*leastRows
+	if r.workers != nil && !short && s[rows] < r.workers.Workers() {
 		r.pieces = max(1, min(r.workers.Workers()/s[rows], r.columns/max(leastPiece, perBest*r.k)))
 	}
 	switch {
-	case r.workers == nil:
+	case r.workers == nil || short:
 		r.room(1)
 		r.Do(0, 0, s[rows])
 	case r.pieces == 1:
