@@ -90,8 +90,8 @@ func (o *Options) includes(implementation string) bool {
 // there is a GPU, and few programs have their data there, so they begin with half as many sizes.
 const elsewhereRatio = 16
 
-// Weights of cases, beside 1. An operation without a space has nothing but its case, so its first sizes come before those of
-// other cases. First sizes elsewhere come after those of the placement caller, and before what refines any case.
+// Weights of cases, beside 1. The first sizes of cases that are all that programs choose by come before those of others. First
+// sizes elsewhere come after those of the placement caller, and before what refines any case.
 const (
 	weightAlone     = 1.25
 	weightElsewhere = 0.75
@@ -106,7 +106,7 @@ func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
 		if ratio == 0 {
 			ratio = elsewhereRatio
 		}
-	case !slices.ContainsFunc(r.Spaces, func(s *kernels.Space) bool { return s.Operation == c.Operation }):
+	case c.Alone:
 		weight = weightAlone
 	}
 	var work func(size int) float64

@@ -8,14 +8,13 @@ import (
 	"crossover/timings"
 )
 
-// The first sizes of an operation that has only its case come first, and first sizes elsewhere come before what refines any
-// case.
+// The first sizes of cases that are all that programs choose by come first, and first sizes elsewhere come before what refines
+// any case.
 func TestWeightsOfCases(t *testing.T) {
-	c := func(operation string, p kernels.Placement) *kernels.Case {
-		return &kernels.Case{Name: operation, Operation: operation, Placement: p, Axis: kernels.Axis{Name: "n", Min: 16, Max: 1 << 20}}
+	c := func(alone bool, p kernels.Placement) *kernels.Case {
+		return &kernels.Case{Alone: alone, Placement: p, Axis: kernels.Axis{Name: "n", Min: 16, Max: 1 << 20}}
 	}
 	r := NewRun(calibration.Host{}, nil, Options{Seed: 1})
-	r.Spaces = []*kernels.Space{{Operation: "fft", Placement: kernels.Caller}}
 	first := func(c *kernels.Case) float64 {
 		_, _, worth := r.planner(c).Next(&timings.Set{Implementations: []string{"go"}})
 		return worth
@@ -31,8 +30,8 @@ func TestWeightsOfCases(t *testing.T) {
 		_, _, worth := p.Next(set)
 		return worth
 	}
-	alone, slice := c("gain", kernels.Caller), c("fft", kernels.Caller)
-	elsewhere, aloneElsewhere := c("fft", kernels.Shared), c("gain", kernels.Resident)
+	alone, slice := c(true, kernels.Caller), c(false, kernels.Caller)
+	elsewhere, aloneElsewhere := c(false, kernels.Shared), c(true, kernels.Resident)
 	for _, order := range [][]float64{
 		{first(alone), first(slice), first(elsewhere), refining(alone), refining(slice), refining(elsewhere)},
 		{first(slice), first(aloneElsewhere)},

@@ -137,6 +137,10 @@ type Case struct {
 	// lack a library or a device: see Implementation.Missing.
 	Implementations []Implementation
 
+	// Alone says that programs choose by cases of the operation only, not by predictions: it has one axis, or its plans do not
+	// know the values of the others.
+	Alone bool
+
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 

@@ -27,6 +27,7 @@ func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 		Params:     line.Fixed,
 		Axis:       line.Axis,
 		OneWinner:  line.OneWinner,
+		Alone:      len(o.Axes) == 1 || o.Hidden,
 		Placement:  Caller,
 		Tolerance:  func(size int) float64 { return o.Tolerance(line.At(size)) },
 		Bytes:      func(size int) float64 { return o.Work(line.At(size), "").Bytes },

@@ -72,6 +72,10 @@ type Op[P any] struct {
 	// measures, and a program does not get them.
 	OnProcessor bool
 
+	// Hidden says that a program's plans do not know the values of all axes. So nothing is predicted for them, and they choose
+	// as on a line.
+	Hidden bool
+
 	// Growing appends the operation's own kernels for inputs that grow from call to call and stay on the GPU. Nil stands for
 	// none.
 	Growing *Growing[P]

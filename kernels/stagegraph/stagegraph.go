@@ -121,6 +121,7 @@ var Op = kernels.Declare(kernels.Op[Stage]{
 	Judged: func(_ Stage, s kernels.Shape) (line, size int) { return 0, s[width] },
 	// A program's nodes are Go code.
 	OnProcessor: true,
+	Hidden:      true,
 	By: []kernels.Makers[Stage]{
 		kernels.InGo(
 			func(p Stage) kernels.Runner { return &serial{stage: p} },
