@@ -77,7 +77,23 @@ func (h *history) regretOfHalves() Regret {
 			losses = append(losses, loss{mean, spans[s]})
 		}
 	}
-	return regretOf(losses)
+	return regretOfSizes(losses)
+}
+
+// regretOfSizes returns the regret of a single run from the losses of its sizes. For the upper end, losses at other sizes count
+// as seen, so that a few sizes whose losses are all 0 do not promise 0. The halves of a size share its buffers and its minute,
+// and a program meets other sizes at other minutes. Of 1 383 such sizes on two hosts, after single runs, three in four lost
+// nothing, and one in twenty lost 3 to 10 %.
+func regretOfSizes(losses []loss) Regret {
+	r := regretOf(losses)
+	if len(losses) < 2 {
+		return r
+	}
+	_, span := meanLoss(losses)
+	span /= float64(len(losses))
+	assumed := []loss{{0, span}, {0, span}, {0, span}, {math.Log(1.1), span}}
+	r.Upper = max(r.Upper, regretOf(slices.Concat(losses, assumed)).Upper)
+	return r
 }
 
 // halves divides the blocks of a size into halves of every other visit, or of every other block if there is a single visit.

@@ -64,6 +64,23 @@ func TestRegretOfOneRun(t *testing.T) {
 	}
 }
 
+// Sizes of a single run whose losses are all 0 do not promise 0. Losses that were seen are not made smaller.
+func TestASingleRunDoesNotPromiseNothing(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	of := func(sizes ...int) Regret { return historyOf(groupsOf(rng, 4, sizes, 0, 1, 1.2), 2).regret() }
+	few, many := of(100, 200, 400, 800), of(geometricSizes(60, 1.1)...)
+	if few.Mean != 0 || many.Mean != 0 {
+		t.Fatalf("regrets are %+v and %+v, want 0", few, many)
+	}
+	if !(many.Upper > 0.001 && many.Upper < few.Upper && few.Upper < 0.06) {
+		t.Errorf("at most %.3f by four sizes and %.4f by sixty, want above 0, and less by more sizes", few.Upper, many.Upper)
+	}
+	same := loss{math.Log(1.4), 1}
+	if r := regretOfSizes([]loss{same, same, same, same, same}); math.Abs(r.Mean-0.4) > 1e-9 || r.Upper < r.Mean {
+		t.Errorf("five losses of 40 %% have the regret %+v", r)
+	}
+}
+
 // A size at which the choices of other sizes lose counts with the log-size that it stands for.
 func TestRegretWeighsSizesByTheLogRangeThatTheyStandFor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
