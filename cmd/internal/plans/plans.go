@@ -3,8 +3,8 @@
 // The two are the same if a calibration measures everything that a call costs a program, and nothing else.
 //
 // The package decides by evidence. The addresses of a visit's buffers affect all of its blocks, so the datum is the
-// median ratio of a visit. Each visit has fresh buffers, and the program gets its buffers first in every other visit. A
-// row is settled if the 95 % interval of the median over its visits lies on one side of a limit. A row that is not
+// median ratio of a visit. Each visit has fresh buffers, and the program gets its buffers first in one of two visits, at
+// random: an allocator also gives out the same few addresses in turn. A row is settled if the 95 % interval of the median over its visits lies on one side of a limit. A row that is not
 // settled is visited again while the budget lasts, and then is undecided.
 //
 // The package does not say which of the two is right.
@@ -58,7 +58,7 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	known := &references{of: map[place][]float64{}}
 	var together []kernels.Case // of the pairs that are not settled, which share the budget
 	for _, p := range pairs {
-		if c := p.together(known); slices.ContainsFunc(spread(c.Axis, o.Sizes), func(size int) bool {
+		if c := p.together(known, o.Seed); slices.ContainsFunc(spread(c.Axis, o.Sizes), func(size int) bool {
 			r := earlier[c.Name][size]
 			return !r.settled()
 		}) {
@@ -165,14 +165,21 @@ func draw(pairs []pair, n int, seed uint64) []pair {
 
 // together returns a case of the pair only. In a case with a faster implementation, a sweep would time the pair in few
 // blocks. known has the references so far.
-func (p pair) together(known *references) kernels.Case {
+func (p pair) together(known *references, seed uint64) kernels.Case {
 	c := p.of
 	c.Name = pairName(c.Name, p.implementation)
 	c.Implementations = p.programs
-	visits := map[int]int{}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	second := map[int]int{} // by size, what comes first in the second visit of two; the other one came first in the first
 	c.Problem = func(size int, in kernels.Input) kernels.Problem {
-		visits[size]++
-		first := p.programs[visits[size]%len(p.programs)].Name
+		k, again := second[size]
+		if again {
+			delete(second, size)
+		} else {
+			k = rng.IntN(len(p.programs))
+			second[size] = len(p.programs) - 1 - k
+		}
+		first := p.programs[k].Name
 		return &inTurn{Problem: p.of.Problem(size, in), first: first, known: known, at: place{p.computes, size}}
 	}
 	return c
