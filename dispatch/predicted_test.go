@@ -211,6 +211,13 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 	// A file of version 1 has only cases.
 	old := newDispatcherFor(t, testFile(), m3Max)
 	expect(t, old.CaseOf("fft/batch=1,shared", "fft/batch=1", "", nil, nil), 65536, "metal", "fastest measured")
+	nothing := testFile() // what was measured in shared memory does not decide
+	apple := &nothing.Hosts[1]
+	undecided = apple.Cases[slices.IndexFunc(apple.Cases, func(c calibration.Case) bool { return c.Name == "fft/batch=1" })]
+	undecided.Name, undecided.Segments, undecided.Verdict = "fft/batch=1,shared", nil, calibration.Unresolved
+	apple.Cases = append(apple.Cases, undecided)
+	old = newDispatcherFor(t, nothing, m3Max)
+	expect(t, old.CaseOf("fft/batch=1,shared", "fft/batch=1", "", nil, nil), 65536, "metal", "fastest measured")
 	// Without anything for shared memory, a program's case in caller memory counts, measured or predicted.
 	h.Operations = h.Operations[:3]
 	if err := d.Swap(file); err != nil {

@@ -210,8 +210,10 @@ func (d *Dispatcher) sourceOf(c *Case) source {
 	if predicted.recorded != nil {
 		return predicted
 	}
-	if recorded == nil && c.instead != "" {
-		recorded = d.entry.find(c.instead)
+	if c.instead != "" {
+		if instead := d.entry.find(c.instead); recorded == nil || decided(instead) {
+			recorded = instead
+		}
 	}
 	if placement == shared && !decided(recorded) {
 		inCaller := d.predictedSource(operation, caller, fixed)
