@@ -11,6 +11,9 @@ import (
 // Cores that are all busy may clock lower than one alone, by some six percent (reported of Apple's), and stay so for some
 // milliseconds. That is no disturbance, and costs no block.
 func TestParallelCallsDoNotDisturb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	for _, keeps := range []time.Duration{time.Millisecond, 4 * time.Millisecond, 8 * time.Millisecond} {
 		s := &model.Scenario{
 			Name: "op/x=1", Low: 64, High: 1 << 20,

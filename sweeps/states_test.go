@@ -182,6 +182,9 @@ func quietIn(results []*sweeps.Result, from, until float64) (count int) {
 // Another program costs the blocks beside it, and no others. It runs for a second and a half anywhere, for ten seconds at
 // the start, when the baseline is taken, and for most of the sweep.
 func TestAnotherProgramCostsItsBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	const budget = 120 * time.Second
 	reference, _ := stateful{allRatio: constant(apart)}.sweep(t, budget)
 	for name, c := range map[string]struct {
@@ -224,6 +227,9 @@ func TestAnotherProgramCostsItsBlocks(t *testing.T) {
 
 // Sizes that were visited beside another program are visited again, however often they were visited beside it.
 func TestSizesBesideAProgramAreVisitedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	for name, c := range map[string]struct{ from, until float64 }{"early": {4, 12}, "late": {4, 25}} {
 		ratio := constant(apart).during(c.from, c.until, together)
 		m, o := stateful{allRatio: ratio, others: func(now float64) float64 {
