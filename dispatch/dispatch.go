@@ -288,9 +288,11 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, obstacle 
 type caseKey struct{ name, have string }
 
 // Choose returns the name of the implementation to use at a size, in units of the case's axis. Beyond the measured sizes the
-// nearest segment decides. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes longer in two
-// situations, because it then predicts times: while SetGPUWait says that the GPU is busy, and in a case that is predicted
-// along the length of a Fourier transform, where times jump from each length to the next. See [Operation.ChooseShape].
+// nearest segment decides, up to a factor of eight. Further away, and beside a single measured size, times are predicted if the
+// calibration can. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes longer in three
+// situations, because it then predicts times: at such a size, while SetGPUWait says that the GPU is busy, and in a case that is
+// predicted along the length of a Fourier transform, where times jump from each length to the next. See
+// [Operation.ChooseShape].
 func (c *Case) Choose(size int) string {
 	t := c.table.Load()
 	if t == nil {

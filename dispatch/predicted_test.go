@@ -230,6 +230,63 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 	}
 }
 
+// A measured case decides up to eight times beyond its sizes. Further away the surface decides, and everywhere but at the size
+// if there is only one.
+func TestFarBeyondAMeasuredCase(t *testing.T) {
+	file := predictedFile()
+	h := &file.Hosts[1]
+	axis := h.Operations[2].Axes[2]
+	line := func(name string, hop, from, to int, segments ...calibration.Segment) {
+		c := calibration.Case{
+			Name: name, Operation: "stft", Parameters: map[string]int{"n_fft": 1024, "hop": hop}, Axis: axis,
+			Implementations: h.Operations[2].Implementations, Verdict: calibration.Always, Segments: segments,
+		}
+		if c.Axis.From, c.Axis.To = from, to; len(segments) > 1 {
+			c.Verdict = calibration.Crossover
+		}
+		h.Cases = append(h.Cases, c)
+	}
+	line("stft/n_fft=1024,hop=256", 256, 4096, 65536,
+		calibration.Segment{From: 4096, To: 8191, Implementation: "accelerate"}, calibration.Segment{From: 8192, To: 65536, Implementation: "go", Interval: &calibration.Interval{Low: 8000, High: 8400}})
+	line("stft/n_fft=1024,hop=512", 512, 4096, 4096, calibration.Segment{From: 4096, To: 4096, Implementation: "metal"})
+	d := newDispatcherFor(t, file, m3Max)
+	for _, c := range []struct {
+		name   string
+		size   int
+		want   string
+		answer Answer
+	}{
+		{"stft/n_fft=1024,hop=256", 8192, "go", Measured},
+		{"stft/n_fft=1024,hop=256", 4096, "accelerate", Measured},
+		{"stft/n_fft=1024,hop=256", 512, "accelerate", Beyond},
+		{"stft/n_fft=1024,hop=256", 65537, "go", Beyond},
+		{"stft/n_fft=1024,hop=256", 8 * 65536, "go", Beyond},
+		{"stft/n_fft=1024,hop=512", 4096, "metal", Measured},
+	} {
+		if e := d.Case(c.name).Explain(c.size); e.Implementation != c.want || e.Answer != c.answer || d.Case(c.name).Choose(c.size) != c.want {
+			t.Errorf("%s at %d: %s, %s, want %s, %s", c.name, c.size, e.Implementation, e.Answer, c.want, c.answer)
+		}
+	}
+	stft := d.Operation("stft")
+	for _, c := range []struct {
+		name      string
+		hop, size int
+	}{
+		{"stft/n_fft=1024,hop=256", 256, 1}, {"stft/n_fft=1024,hop=256", 256, 511},
+		{"stft/n_fft=1024,hop=256", 256, 8*65536 + 1}, {"stft/n_fft=1024,hop=256", 256, 1 << 40},
+		{"stft/n_fft=1024,hop=512", 512, 4095}, {"stft/n_fft=1024,hop=512", 512, 4097}, {"stft/n_fft=1024,hop=512", 512, 1 << 20},
+	} {
+		of := d.Case(c.name)
+		want, got := stft.ExplainShape(1024, c.hop, c.size), of.Explain(c.size)
+		if of.Choose(c.size) != want.Implementation || got.Implementation != want.Implementation || got.Reason != want.Reason || got.Answer != want.Answer {
+			t.Errorf("%s at %d: %s, %q, want %s, %q as by shape", c.name, c.size, got.Implementation, got.Reason, want.Implementation, want.Reason)
+		}
+		if allocated := testing.AllocsPerRun(100, func() { of.Choose(c.size) }); allocated > 0 {
+			t.Errorf("%s at %d: Choose allocates %v times", c.name, c.size, allocated)
+		}
+	}
+}
+
 // A program that lacks an implementation gets the thresholds of the others. It is not asked about implementations that would
 // not be chosen.
 func TestCutWithoutAnImplementation(t *testing.T) {

@@ -142,6 +142,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		b.recorded = p.record()
 	}
 
+	var far *along
 	forced, refused := b.forced(name)
 	switch {
 	case strings.ContainsFunc(name, unicode.IsControl):
@@ -162,9 +163,13 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		for i := range from.recorded.Segments {
 			t.choices = append(t.choices, b.choose(&from.recorded.Segments[i]))
 		}
+		far = d.far(c, from.recorded)
 	}
 	for i := range t.choices[1:] {
 		t.thresholds = append(t.thresholds, t.choices[1+i].segment.From)
+	}
+	if far != nil {
+		t.takeFar(far, from.recorded)
 	}
 	if jumps := from.line != nil && from.line.jumps(); forced == "" && from.wrong == nil && !jumps {
 		t.takeAsked(d.askedSizes(c, from))
@@ -189,6 +194,53 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	}
 	t.counter = d.counterOf(name, from.recorded)
 	return t
+}
+
+// reach is how far the choices of a measured case reach beyond its sizes, as a factor. Further away the operation's surface
+// decides, if there is one: see docs/method.md. A case that was measured at one size reaches nowhere, because a size says
+// nothing about thresholds.
+const reach = 8
+
+// reaches returns the least and the greatest size at which the segments of a measured case decide.
+func reaches(c *calibration.Case) (low, high int) {
+	low, high = c.Axis.From, c.Axis.To
+	if low == high {
+		return low, high
+	}
+	if high > maxSize/reach {
+		return low / reach, maxSize
+	}
+	return low / reach, high * reach
+}
+
+// far returns what decides at sizes that a measured case does not reach, or nil if the operation has no surface in the case's
+// placement.
+func (d *Dispatcher) far(c *Case, recorded *calibration.Case) *along {
+	operation, fixed, placement := splitName(c.name)
+	p := d.predictedFor(operation, placement)
+	if p == nil {
+		return nil
+	}
+	l, err := newLine(p, fixed)
+	if err != nil || !l.is(recorded) {
+		return nil
+	}
+	return &along{l, d.newShapes(p, placement, c.names, c.obstacle)}
+}
+
+// takeFar lets far decide at the sizes that a measured case does not reach.
+func (t *table) takeFar(far *along, recorded *calibration.Case) {
+	low, high := reaches(recorded)
+	beyond := choice{depends: far}
+	if high < maxSize {
+		i := t.split(high + 1)
+		t.choices, t.thresholds = append(t.choices[:i:i], beyond), t.thresholds[:i]
+	}
+	if low > 1 {
+		i := t.split(low)
+		t.choices = append([]choice{beyond}, t.choices[i:]...)
+		t.thresholds = append([]int{low}, t.thresholds[i:]...)
+	}
 }
 
 // source is what decides in a case: a measurement of its line, or a prediction.
