@@ -218,6 +218,13 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 	apple.Cases = append(apple.Cases, undecided)
 	old = newDispatcherFor(t, nothing, m3Max)
 	expect(t, old.CaseOf("fft/batch=1,shared", "fft/batch=1", "", nil, nil), 65536, "metal", "fastest measured")
+	one := &apple.Cases[len(apple.Cases)-1] // neither does a single size
+	one.Axis.From, one.Axis.To, one.Verdict = 64, 64, calibration.Always
+	one.Segments = []calibration.Segment{{From: 64, To: 64, Implementation: "go"}}
+	old = newDispatcherFor(t, nothing, m3Max)
+	expect(t, old.CaseOf("fft/batch=1,shared", "fft/batch=1", "", nil, nil), 65536, "metal", "fastest measured")
+	old = newDispatcherFor(t, nothing, m3Max)
+	expect(t, old.Case("fft/batch=1,shared"), 65536, "go", "fastest at every measured size")
 	// Without anything for shared memory, a program's case in caller memory counts, measured or predicted.
 	h.Operations = h.Operations[:3]
 	if err := d.Swap(file); err != nil {

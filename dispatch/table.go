@@ -204,7 +204,7 @@ const reach = 8
 // reaches returns the least and the greatest size at which the segments of a measured case decide.
 func reaches(c *calibration.Case) (low, high int) {
 	low, high = c.Axis.From, c.Axis.To
-	if low == high {
+	if single(c) {
 		return low, high
 	}
 	if high > maxSize/reach {
@@ -212,6 +212,9 @@ func reaches(c *calibration.Case) (low, high int) {
 	}
 	return low / reach, high * reach
 }
+
+// single reports whether a case was measured at one size.
+func single(c *calibration.Case) bool { return c.Axis.From == c.Axis.To }
 
 // far returns what decides at sizes that a measured case does not reach, or nil if the operation has no surface in the case's
 // placement.
@@ -251,10 +254,15 @@ type source struct {
 }
 
 // sourceOf returns what decides in a case. Measurements come before predictions, and data in the placement of the case
-// before data in caller memory.
+// before data in caller memory. But the sizes of a case in caller memory come before a single size.
 func (d *Dispatcher) sourceOf(c *Case) source {
 	operation, fixed, placement := splitName(c.name)
 	recorded := d.entry.find(c.name)
+	if decided(recorded) && single(recorded) && d.predictedFor(operation, placement) == nil {
+		if instead := d.entry.find(c.instead); decided(instead) && !single(instead) {
+			recorded = instead
+		}
+	}
 	if decided(recorded) {
 		return source{recorded: recorded}
 	}
