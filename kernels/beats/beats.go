@@ -182,7 +182,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 5 * n, Flops: each * n, Pieces: 1, Threads: 1, Chain: n * each}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(1, kernels.InGo(newSerial, newParallel), "go-parallel"),
+		kernels.InGo(newSerial, newParallel),
 		kernels.KernelText("", appendBeats),
 	},
 })

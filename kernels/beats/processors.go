@@ -44,9 +44,8 @@ func (t *tracker) Run(_ kernels.Shape, a *kernels.Args) error {
 	}
 	t.room(len(x))
 	if t.quantise(x) {
-		// Some microseconds of work. The recurrence takes most of the call, and reads what other workers have written.
-		const leastFrames = 256
-		t.workers.Run(len(x), t.workers.Grain(len(x), leastFrames, 1), t)
+		const aboutAMicrosecond = 64 // frames
+		t.workers.Run(len(x), t.workers.Grain(len(x), aboutAMicrosecond, 1), t)
 		t.connect()
 		found = t.choose(to)
 	}

@@ -111,9 +111,9 @@ var StreamOp = kernels.Declare(kernels.Op[StreamParams]{
 	},
 	By: []kernels.Makers[StreamParams]{
 		kernels.Named("go", streamBy(goTransforms, false)),
-		kernels.Revised(1, kernels.OnAllCores(kernels.Named("go-parallel", streamBy(goTransforms, true)))),
+		kernels.OnAllCores(kernels.Named("go-parallel", streamBy(goTransforms, true))),
 		kernels.Library("fftw", fftw.Probe, fftw.Version, streamBy(fftwTransforms, false)),
-		kernels.Revised(1, kernels.OnAllCores(kernels.Library("fftw-parallel", fftw.Probe, fftw.Version, streamBy(fftwTransforms, true)))),
+		kernels.OnAllCores(kernels.Library("fftw-parallel", fftw.Probe, fftw.Version, streamBy(fftwTransforms, true))),
 		kernels.Framework("", func(p StreamParams) (kernels.Runner, error) { return streamBy(accelerateTransforms, false)(nil, p) }),
 		kernels.KernelText("", appendStream),
 	},
@@ -288,10 +288,6 @@ func streamBy(newFFTs newTransforms, parallel bool) func(b *kernels.Backends, p 
 	}
 }
 
-// leastOfStream is the least number of samples of the partitions that a worker adds up: some eight microseconds of work. Workers
-// change from block to block, and fetch the sums that another one wrote.
-const leastOfStream = 16 << 10
-
 // Run convolves a block.
 func (e *stream) Run(_ kernels.Shape, a *kernels.Args) error {
 	before, last := e.params.split(a[streamBefore])
@@ -303,7 +299,7 @@ func (e *stream) Run(_ kernels.Shape, a *kernels.Args) error {
 	e.fft.Forward(e.spectrum[:e.bins], e.samples)
 	e.before, e.after = before, after
 	if e.pool != nil {
-		e.pool.Run(e.count, e.pool.Grain(e.count, max(1, leastOfStream/e.block), 1), e)
+		e.pool.Run(e.count, e.pool.Grain(e.count, max(1, samplesPerChunk/e.block), 1), e)
 	} else {
 		e.Do(0, 0, e.count)
 	}
