@@ -42,7 +42,7 @@ type entry struct {
 	beside []beside // processor time of other programs during the visits
 }
 
-// tooLong is a size that was not visited, and the seconds that a visit would have taken; 0 if there was none.
+// tooLong is a size that was not visited, and the seconds that a visit would have taken. The size is 0 if there was none.
 type tooLong struct {
 	size    int
 	seconds float64

@@ -189,8 +189,8 @@ func TestPlannerWalksTheGridFirstAndUpwards(t *testing.T) {
 	}
 }
 
-// A budget may end after any visit. The greatest size should have been measured then, and no step may be so large that the
-// cost of its visit does not follow from the sizes before it.
+// A budget that ends early should have measured great sizes too, but no step may be so large that the cost of its visit does
+// not follow from the sizes before it.
 func TestPlannerGoesUpInLargeStepsOfWork(t *testing.T) {
 	power := func(exponent float64) func(int) float64 {
 		return func(size int) float64 { return math.Pow(float64(size), exponent) }

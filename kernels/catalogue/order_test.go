@@ -36,3 +36,15 @@ func TestCompareAgreesWithTheSweep(t *testing.T) {
 		}
 	}
 }
+
+// Programs choose by cases alone where an operation has no space. They do not know how costly the nodes of a stage are, so its
+// space does not help them.
+func TestCasesThatAreAlone(t *testing.T) {
+	b := kernels.Here()
+	for _, c := range catalogue.Placed(b) {
+		inSpace := slices.ContainsFunc(catalogue.Spaces(b), func(s *kernels.Space) bool { return s.Operation == c.Operation })
+		if want := !inSpace || c.Operation == "stage-graph"; c.Alone != want {
+			t.Errorf("%s is alone: %v, want %v", c.Name, c.Alone, want)
+		}
+	}
+}

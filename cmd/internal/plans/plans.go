@@ -3,9 +3,10 @@
 // The two are the same if a calibration measures everything that a call costs a program, and nothing else.
 //
 // The package decides by evidence. The addresses of a visit's buffers affect all of its blocks, so the datum is the
-// median ratio of a visit. Each visit has fresh buffers, and the program gets its buffers first in one of two visits, at
-// random: an allocator also gives out the same few addresses in turn. A row is settled if the 95 % interval of the median over its visits lies on one side of a limit. A row that is not
-// settled is visited again while the budget lasts, and then is undecided.
+// median ratio of a visit. Each visit has fresh buffers. Of each two visits, the program gets its buffers first in one, drawn
+// at random, because an allocator gives out a few addresses in turn. A row is settled if the 95 % interval of the median over
+// its visits lies on one side of a limit. A row that is not settled is visited again while the budget lasts, and then is
+// undecided.
 //
 // The package does not say which of the two is right.
 package plans
