@@ -32,7 +32,9 @@ type compiler struct {
 var (
 	commonFlags = []string{"-std=gnu++14", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
 		"-fno-stack-protector", "-fno-strict-aliasing", "-fno-math-errno", "-ffp-contract=off", "-c"}
-	kernelFlags = []string{"-fsanitize=thread,bounds,shift-exponent,integer-divide-by-zero,alignment,float-cast-overflow",
+	// Every access of a kernel to memory calls the runtime, so that it is worth more of the compiler's time.
+	runtimeFlags = []string{"-O3"}
+	kernelFlags  = []string{"-fsanitize=thread,bounds,shift-exponent,integer-divide-by-zero,alignment,float-cast-overflow",
 		"-Wno-attributes", "-Wno-unknown-pragmas", "-Werror=double-promotion"}
 	linkFlags = []string{"-shared", "-fPIC"}
 )
@@ -68,7 +70,7 @@ var findCompiler = sync.OnceValues(func() (*compiler, error) {
 // buildRuntime compiles the runtime.
 func (c *compiler) buildRuntime() error {
 	build := func(object string) error {
-		log, err := c.compile(runtimeText, filepath.Dir(object), "runtime.cpp", object, nil)
+		log, err := c.compile(runtimeText, filepath.Dir(object), "runtime.cpp", object, runtimeFlags)
 		if err != nil {
 			return fmt.Errorf("emulator: %s does not compile the runtime: %s", filepath.Base(c.path), firstLine(log, err))
 		}
@@ -80,7 +82,7 @@ func (c *compiler) buildRuntime() error {
 		}
 		return err
 	}
-	return c.cache.file(build, read, c.version, commonFlags, runtimeText)
+	return c.cache.file(build, read, c.version, commonFlags, runtimeFlags, runtimeText)
 }
 
 // inTemporary calls f with a new folder, and removes the folder afterwards. The new folder is made in the given one, or in
@@ -145,7 +147,7 @@ func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, erro
 		return nil
 	}
 	// The source is part of the name because two sources may be the same C++, and an image's memory is its own.
-	err = c.cache.file(build, load, c.version, commonFlags, kernelFlags, linkFlags, runtimeText, src, text)
+	err = c.cache.file(build, load, c.version, commonFlags, runtimeFlags, kernelFlags, linkFlags, runtimeText, src, text)
 	if err != nil {
 		return nil, err
 	}

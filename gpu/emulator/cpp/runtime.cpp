@@ -273,7 +273,7 @@ static void access(const void* p, u32 bytes, bool write, address pc) {
 
 // aligned is access where the type promises an address that is a multiple of the size.
 static void aligned(const void* p, u32 bytes, bool write, address pc) {
-    if ((address)p % bytes) {
+    if ((address)p & (bytes - 1)) {
         fault(MISALIGNED, pc, 0);
         return leave();
     }
