@@ -163,10 +163,10 @@ func (o own) variance() float64      { return math.Exp(2 * o.amplitude) }
 func (o own) noiseVariance() float64 { return math.Exp(2*o.noise) + 1e-8 }
 
 // The priors of the hyperparameters are normal distributions of their logarithms. By these, times bend over a factor of
-// about twenty in size, the correction is about a factor of two, and the noise is three per cent.
+// about twenty in size, the correction is about a third, and the noise is three per cent.
 var (
 	priorScale     = normal{-1.5, 1}
-	priorAmplitude = normal{math.Log(0.6), 1}
+	priorAmplitude = normal{math.Log(0.3), 1}
 	priorNoise     = normal{math.Log(0.03), 0.75}
 )
 
