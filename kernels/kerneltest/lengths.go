@@ -33,6 +33,9 @@ func running[P any](t *testing.T, op *kernels.Op[P], o Options, f func(t *testin
 // checkLengths tests calls on a GPU whose lengths change. Each must compute the same as a plan made for that length alone,
 // whatever longer calls left in its memory. Changing lengths must not cost memory or launch plans.
 func checkLengths[P any](t *testing.T, op *kernels.Op[P], o Options) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once that does not in a call of one length")
+	}
 	running(t, op, o, func(t *testing.T, line kernels.Line) {
 		for _, unified := range []bool{false, true} {
 			onGPUs(t, op, Backends(t, emulator.Unified(unified)), unified, line, func(t *testing.T, b *kernels.Backends, name string) {
@@ -126,9 +129,6 @@ func checkAfterLonger[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backend
 
 // checkHeld counts the memory and the recordings of calls whose length rises by a little each time.
 func checkHeld[P any](t *testing.T, op *kernels.Op[P], name string, unified bool, line kernels.Line) {
-	if testing.Short() {
-		t.Skip("long, and nothing in it runs at once")
-	}
 	first, lengths := 1000, 2000
 	step := 5
 	if words(op, line, first+lengths) > 64<<10 {
