@@ -135,7 +135,7 @@ func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
 	}
 	d.mu.Unlock()
 	p.once.Do(func() {
-		if p.functions, p.err = msl.Parse(src.Text); p.err != nil {
+		if p.functions, p.err = parse(src.Text); p.err != nil {
 			p.err = fmt.Errorf("%s: %w", src.Name, p.err)
 			return
 		}
@@ -164,6 +164,18 @@ func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
 	}
 	return nil, fmt.Errorf("%s: there is no kernel %q", src.Name, name)
 }
+
+// parse returns the kernels of a text. It reads a text once in a process, because texts are constants that are compiled with
+// several macros and for several devices.
+func parse(text string) ([]msl.Function, error) {
+	once, known := parsed.Load(text)
+	if !known {
+		once, _ = parsed.LoadOrStore(text, sync.OnceValues(func() ([]msl.Function, error) { return msl.Parse(text) }))
+	}
+	return once.(func() ([]msl.Function, error))()
+}
+
+var parsed sync.Map // of texts, to functions that parse them once
 
 // forgetFailure drops a program that could not be compiled for a reason other than its text, such as a full disk. The
 // next attempt may succeed.

@@ -41,6 +41,6 @@ func (m Machine) Sweep() sweeps.Options {
 	return sweeps.Options{
 		Clock: clock, Sentinel: m.Sentinel, Together: m.Together,
 		Memory: m.Memory, Throttled: m.throttled, Others: m.Others, Forget: m.Forget, Trim: m.Trim,
-		Uncollected: m.Clock != nil,
+		Virtual: m.Clock != nil,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"crossover/gpu"
 	"crossover/gpu/dryrun"
 	"crossover/gpu/msl"
+	"crossover/kernels"
 	"crossover/kernels/catalogue/launches"
 )
 
@@ -23,15 +24,15 @@ func TestCompileEveryText(t *testing.T) {
 		t.Skip("plans every case at some thirty sizes")
 	}
 	d := driver(t)
-	gpus := dryrun.GPUs
+	gpus, at := dryrun.GPUs, launches.Sizes
 	if runtime.GOOS != "darwin" {
-		gpus = gpus[:1]
+		gpus, at = gpus[:1], sizes // small ones, which are planned in a moment
 	}
-	texts, err := launches.Texts(gpus...)
+	texts, err := launches.TextsAt(at, gpus...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const few = 16
+	const few = 8
 	if runtime.GOOS != "darwin" {
 		// The fake compiles slowly, with the emulator. The tests of the operations compile the same texts.
 		var some []launches.Text
@@ -52,6 +53,17 @@ func TestCompileEveryText(t *testing.T) {
 	}
 	t.Logf("%s: %d kernels of %d texts compiled, %d with room for fewer than %d threads and not just what they are given, %d problems", d.Facts().Name, kernels, len(texts),
 		len(notes), mostThreads, len(problems))
+}
+
+// sizes returns the smallest size of an axis, and some above it that the emulator computes in a moment.
+func sizes(a kernels.Axis) []int {
+	var list []int
+	for _, n := range []int{a.Min, a.Nearest(3 * a.Min), a.Nearest(max(a.Min, min(150, 10*a.Min)))} {
+		if len(list) == 0 || n > list[len(list)-1] {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // mostThreads is how many threads a threadgroup has at most on Apple's GPUs. A kernel that takes many registers may

@@ -253,7 +253,7 @@ func TestCollectionsInsideABlock(t *testing.T) {
 			m := newMachine()
 			calls := 0
 			o := m.options(time.Minute)
-			o.Planner, o.Uncollected = script{{64, 10}}.planner, false
+			o.Planner, o.Virtual = script{{64, 10}}.planner, false
 			r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementation{name: "go", cost: linear(1e-2, 0), run: func(int) error {
 				if calls++; calls%c.every == 0 {
 					runtime.GC()

@@ -73,6 +73,9 @@ func TestPermanentChangeOfSpeed(t *testing.T) {
 
 // The machine never stays as it is for long. Whether a case is degraded is a matter of luck, which is mostly bad.
 func TestRestlessMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
 	degraded := 0
 	for seed := range uint64(5) {
 		m := newMachine()

@@ -205,25 +205,35 @@ func (e *entry) keep(blocks []timings.Block, size int) {
 	known := &e.result.Samples.Blocks
 	*known = append(*known, blocks...)
 	if slices.ContainsFunc(blocks, func(b timings.Block) bool { return !b.Disturbed }) {
-		*known = discard(*known, &e.result.Discarded.Replaced, func(b timings.Block) bool { return b.Size == size && b.Disturbed })
+		*known = discard(*known, &e.result.Discarded.Replaced, func(b *timings.Block) bool { return b.Size == size && b.Disturbed })
 	}
 	quiet := 0
-	for _, b := range *known {
-		if b.Size == size && !b.Disturbed && !b.Crowded {
+	for k := range *known {
+		if b := &(*known)[k]; b.Size == size && !b.Disturbed && !b.Crowded {
 			quiet++
 		}
 	}
 	if quiet >= leastQuiet {
-		*known = discard(*known, &e.result.Discarded.Neighbours, func(b timings.Block) bool { return b.Size == size && b.Crowded })
+		*known = discard(*known, &e.result.Discarded.Neighbours, func(b *timings.Block) bool { return b.Size == size && b.Crowded })
 	}
 	e.dirty = e.dirty || len(blocks) > 0
 }
 
 // discard returns the blocks without those that are thrown away, and adds the number of these to count.
-func discard(blocks []timings.Block, count *int, thrown func(timings.Block) bool) []timings.Block {
-	kept := slices.DeleteFunc(blocks, thrown)
-	*count += len(blocks) - len(kept)
-	return kept
+func discard(blocks []timings.Block, count *int, thrown func(*timings.Block) bool) []timings.Block {
+	kept := 0
+	for k := range blocks {
+		if thrown(&blocks[k]) {
+			continue
+		}
+		if kept < k { // a block is large, and mostly none is thrown away
+			blocks[kept] = blocks[k]
+		}
+		kept++
+	}
+	clear(blocks[kept:])
+	*count += len(blocks) - kept
+	return blocks[:kept]
 }
 
 // quietAt reports whether a size has undisturbed blocks.

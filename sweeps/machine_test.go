@@ -187,7 +187,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 // options returns those of a sweep on the machine, with calibrate's planner and the garbage collector on.
 func (m *machine) options(budget time.Duration) sweeps.Options {
 	return sweeps.Options{
-		Budget: budget, Seed: 7, Clock: m, Sentinel: m.sentinel, Uncollected: true,
+		Budget: budget, Seed: 7, Clock: m, Sentinel: m.sentinel, Virtual: true,
 		Planner: func(c *kernels.Case) sweeps.Planner {
 			return thresholds.NewPlanner(thresholds.PlannerOptions{
 				Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Fit: thresholds.Options{Seed: 7},

@@ -150,7 +150,7 @@ func (m *measurement) keep() {
 // away if the size has undisturbed blocks, because they then teach nothing. If all pending blocks are disturbed, it notes
 // the reason.
 func (m *measurement) dropNeighbours() {
-	disturbed := func(b timings.Block) bool { return b.Disturbed }
+	disturbed := func(b *timings.Block) bool { return b.Disturbed }
 	alone := func(b timings.Block) bool { return !b.Disturbed }
 	switch {
 	case m.e.quietAt(m.size):
@@ -196,7 +196,7 @@ func (s *sweep) backOff(ctx context.Context) bool {
 
 // collectionCount returns the number of garbage collections so far. It does not allocate.
 func (s *sweep) collectionCount() uint64 {
-	if s.Uncollected {
+	if s.Virtual {
 		return 0
 	}
 	metrics.Read(s.collections[:])

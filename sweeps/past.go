@@ -88,7 +88,7 @@ func (s *sweep) startOver(p past) {
 
 // forget throws blocks away and begins with a new planner.
 func (e *entry) forget(worse func(timings.Block) bool, p Planner) {
-	e.result.Samples.Blocks = discard(e.result.Samples.Blocks, &e.result.Discarded.Restarts, worse)
+	e.result.Samples.Blocks = discard(e.result.Samples.Blocks, &e.result.Discarded.Restarts, func(b *timings.Block) bool { return worse(*b) })
 	e.planner = p
 	e.resume()
 }
@@ -104,7 +104,7 @@ func (e *entry) doubt(worse func(timings.Block) bool, was string) {
 		}
 		quiet[blocks[k].Size] = quiet[blocks[k].Size] || !blocks[k].Disturbed
 	}
-	replaced := func(b timings.Block) bool { return b.Disturbed && quiet[b.Size] }
+	replaced := func(b *timings.Block) bool { return b.Disturbed && quiet[b.Size] }
 	e.result.Samples.Blocks = discard(blocks, &e.result.Discarded.Replaced, replaced)
 	for _, size := range slices.Sorted(maps.Keys(doubted)) {
 		if !quiet[size] {

@@ -71,7 +71,7 @@ func TestWakingIsNoOverhead(t *testing.T) {
 	}
 	s := &sweep{sentinel: sentinel{clock: clock}, caller: newCaller()}
 	defer s.caller.close()
-	s.Options = Options{Clock: clock, State: Warm, Mode: Latency, Budget: 10 * time.Second, VisitShare: 1, Uncollected: true}
+	s.Options = Options{Clock: clock, State: Warm, Mode: Latency, Budget: 10 * time.Second, VisitShare: 1, Virtual: true}
 	s.Planner = func(*kernels.Case) Planner { return &counted{} }
 	s.visitCap = 10
 	e := newEntry(&c, &s.Options)

@@ -50,7 +50,7 @@ func idle(now float64) float64 { return 0.02 * now }
 func (s stateful) machine(budget time.Duration) (*machine, sweeps.Options) {
 	m := newMachine()
 	o := m.options(budget)
-	o.Uncollected = true
+	o.Virtual = true
 	if s.handOver == nil {
 		s.handOver = constant(30)
 	}

@@ -32,7 +32,7 @@ func endlessly(t *testing.T, noise model.Noise) (results []*sweeps.Result, obser
 	first, second := m.Case(), m.Case()
 	second.Name = "second"
 	results, err := sweeps.Run(t.Context(), []kernels.Case{first, second}, sweeps.Options{
-		Budget: stepBudget, Seed: 1, Clock: m, Sentinel: m.Sentinel, Uncollected: true,
+		Budget: stepBudget, Seed: 1, Clock: m, Sentinel: m.Sentinel, Virtual: true,
 		Planner:  func(*kernels.Case) sweeps.Planner { return new(endless) },
 		Together: &sweeps.Together{Processors: 2, All: m.Sentinel, One: m.Sentinel, HandOver: func() {}},
 		Observe:  func(o sweeps.Observed) { observed = o },

@@ -87,9 +87,9 @@ type Options struct {
 	// Together is more work for a Sentinel that is not nil. The default works include such work. It may be nil.
 	Together *Together
 
-	// Uncollected leaves the garbage collector on. In virtual time a collection takes no measured time, and many sweeps may
-	// run in one process.
-	Uncollected bool
+	// Virtual says that Clock shows virtual time. The sweep then leaves the garbage collector on, because a collection takes no
+	// measured time and many sweeps may run at once. It is not locked to a thread, because its readings are true of all threads.
+	Virtual bool
 
 	// Throttled reports whether the thermal state is one in which no time can be trusted; nil means never.
 	Throttled func() (state string, throttled bool)
@@ -187,11 +187,11 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// The readings of the sentinel are true of one thread. Calls that may wake other goroutines are made on another
-	// goroutine.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if !o.Uncollected {
+	if !o.Virtual {
+		// The readings of the sentinel are true of one thread. Calls that may wake other goroutines are made on another
+		// goroutine.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
 

@@ -53,6 +53,7 @@ func TestCallsOnALockedThread(t *testing.T) {
 				implementations = append(implementations, i)
 			}
 			quietly(t, func(o *sweeps.Options) {
+				o.Virtual = false
 				o.Sentinel = func() { seen[of{"sentinel", "call", locked()}]++ }
 				change(o)
 			}, 64, implementations...)

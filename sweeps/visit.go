@@ -94,7 +94,7 @@ func (v *visit) end() {
 		v.twin.release()
 	}
 	kernels.Release(v.problem)
-	if !v.Uncollected {
+	if !v.Virtual {
 		runtime.GC()
 	}
 	if v.Trim != nil {

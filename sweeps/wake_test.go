@@ -59,7 +59,7 @@ func calibrated(t *testing.T, s *model.Scenario, seed uint64, change func(*gpu.T
 		c.Problem = func(size int, in kernels.Input) kernels.Problem { return retold{problem(size, in), change} }
 	}
 	results, err := sweeps.Run(t.Context(), []kernels.Case{c}, sweeps.Options{
-		Budget: wakeBudget, Seed: seed, Clock: m, Sentinel: m.Sentinel, Uncollected: true,
+		Budget: wakeBudget, Seed: seed, Clock: m, Sentinel: m.Sentinel, Virtual: true,
 		Planner: func(c *kernels.Case) sweeps.Planner {
 			return thresholds.NewPlanner(thresholds.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Fit: thresholds.Options{Seed: seed}})
 		},

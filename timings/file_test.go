@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/perf/benchfmt"
 )
 
 func example() *Set {
@@ -123,7 +126,7 @@ func TestTheLineOfAGPU(t *testing.T) {
 func TestReadOfNumberedLines(t *testing.T) {
 	for _, want := range []*Set{example(), onGPU(), ordered()} {
 		var file bytes.Buffer
-		if err := want.writeBlocks(&file, true); err != nil {
+		if err := want.writeBlocks(io.Discard, &file); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(file.String(), " block ") - strings.Count(file.String(), "Benchmark"); got != 0 {
@@ -148,6 +151,41 @@ func TestReadOfNumberedLines(t *testing.T) {
 func TestTheDigestStays(t *testing.T) {
 	if got, want := ordered().Digest(), "sha256:0373503b2cd9ae0bdeac9508876f1adbd6181920485a743dc5e807f661be3566"; got != want {
 		t.Errorf("digest %s, want %s", got, want)
+	}
+}
+
+// The lines are those of the writer of package benchfmt, in both forms.
+func TestTheLinesAreThoseOfBenchfmt(t *testing.T) {
+	shapes := ordered()
+	shapes.Axes, shapes.Shapes = []string{"n", "batch"}, map[int][]int{8: {4, 2}}
+	random, values := &Set{Case: "scale", Implementations: []string{"go"}}, rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		seconds := math.Abs(math.Float64frombits(values.Uint64()))
+		if seconds-seconds != 0 { // no time
+			continue
+		}
+		random.Blocks = append(random.Blocks, Block{Size: 1 + values.IntN(1<<30), Visit: values.IntN(1 << 30), Seconds: []float64{seconds},
+			Iterations: []int{values.IntN(1 << 40)}, Twin: -1, Elapsed: float64(values.IntN(1<<40)) / 1000})
+	}
+	simulated := revised()
+	simulated.Simulated = true
+	for _, set := range []*Set{example(), onGPU(), ordered(), revised(), simulated, shapes, random} {
+		var plain, numbered bytes.Buffer
+		if err := set.writeBlocks(&plain, &numbered); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{plain.String(), numbered.String()} {
+			var again bytes.Buffer
+			reader, writer := benchfmt.NewReader(strings.NewReader(text), "x.bench"), benchfmt.NewWriter(&again)
+			for reader.Scan() {
+				if err := writer.Write(reader.Result()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(again.String(), text); diff != "" || reader.Err() != nil {
+				t.Errorf("%v; benchfmt writes other lines (-benchfmt +ours):\n%s", reader.Err(), diff)
+			}
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"crossover/cuda"
 	"crossover/gpu"
 	"crossover/gpu/dryrun"
+	"crossover/gpu/kept"
 	"crossover/gpu/msl"
 	"crossover/kernels/catalogue/launches"
 	"crossover/metal/strict"
@@ -36,9 +38,11 @@ var flags = []string{
 }
 
 // front is clang with the prelude and what NVRTC declares, compiled beforehand. It makes PTX. It is not NVRTC: it knows other
-// extensions, and nothing assembles its PTX.
+// extensions, and nothing assembles its PTX. What it says of programs that it takes is kept.
 type front struct {
 	clang, folder string
+	kept          kept.Folder
+	parts         []any // of what is kept, besides the program
 }
 
 // newFront skips the test if there is no clang.
@@ -48,11 +52,15 @@ func newFront(t *testing.T, prelude string) *front {
 	if err != nil {
 		t.Skip(err)
 	}
-	f := &front{clang, t.TempDir()}
+	version, err := strict.Version(clang)
+	if err != nil {
+		t.Fatal(err)
+	}
 	declared, err := os.ReadFile("testdata/nvrtc.cuh")
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := &front{clang, t.TempDir(), kept.Open("strict"), []any{version, flags, string(declared), prelude}}
 	for name, text := range map[string]string{
 		"nvrtc.cuh": string(declared), cuda.PreludeName: prelude,
 		"both.cuh": fmt.Sprintf("#include \"nvrtc.cuh\"\n#include <%s>\n", cuda.PreludeName),
@@ -91,71 +99,119 @@ func (f *front) run(arguments ...string) (output string, err error) {
 // shared is a variable of shared memory in PTX: its function and name, as C++ mangles them, and its bytes.
 var shared = regexp.MustCompile(`(?m)^\s*(?:\.\w+ )*\.shared \.align \d+ \.\w+ (_ZZ\w+E)\d+\w+(?:\[(\d+)\])?;`)
 
-// compile compiles programs, which are files.
-func (f *front) compile(programs ...string) error {
-	ptx, err := f.run(append([]string{"-I", f.folder, "-include-pch", f.path("both.pch"), "-S", "-o", "-"}, programs...)...)
+// program is a program of CUDA.
+type program struct{ text, file string }
+
+// compile compiles programs, unless the one before it has taken them.
+func (f *front) compile(programs ...program) error {
+	var files []string
+	var compiled []program
+	for _, p := range programs {
+		if err := f.keep(p, ""); errors.Is(err, errNotKept) {
+			files, compiled = append(files, p.file), append(compiled, p)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	ptx, err := f.run(append([]string{"-I", f.folder, "-include-pch", f.path("both.pch"), "-S", "-o", "-"}, files...)...)
 	if err != nil {
 		return err
 	}
-	for _, text := range strings.Split(ptx, ".version ")[1:] {
-		bytes := map[string]int{}
-		for _, m := range shared.FindAllStringSubmatch(text, -1) {
-			n := 8 // of a scalar, at most
-			if m[2] != "" {
-				if n, err = strconv.Atoi(m[2]); err != nil {
-					return err
-				}
-			}
-			if bytes[m[1]] += n; bytes[m[1]] > mostShared {
-				return fmt.Errorf("error: %s has more than %d bytes of shared memory", m[1], mostShared)
-			}
-		}
+	texts := strings.Split(ptx, ".version ")[1:]
+	if len(texts) != len(files) {
+		return fmt.Errorf("clang compiled %d of %d programs", len(texts), len(files))
 	}
-	if compiled := strings.Count(ptx, ".version "); compiled != len(programs) {
-		return fmt.Errorf("clang compiled %d of %d programs", compiled, len(programs))
+	for i, text := range texts {
+		if err := f.keep(compiled[i], "shared memory:\n"+strings.Join(shared.FindAllString(text, -1), "\n")); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// write writes the program of a source to a file, and returns its path.
-func (f *front) write(src gpu.Source) (string, error) {
-	program, err := cuda.Program(src)
-	if err != nil {
-		return "", err
+var errNotKept = errors.New("clang has not compiled it")
+
+// keep checks what clang has made of a program: the variables in shared memory. If they are "", they must have been kept.
+// Otherwise keep keeps them.
+func (f *front) keep(p program, variables string) error {
+	build := func(path string) error {
+		if variables == "" {
+			return errNotKept
+		}
+		return os.WriteFile(path, []byte(variables), 0o600)
+	}
+	check := func(path string) error {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(string(text), "shared memory:\n") {
+			return errNotKept // as a file may be after the machine has failed
+		}
+		return sharedMemory(string(text))
+	}
+	return f.kept.File(build, check, append(f.parts, p.text)...)
+}
+
+// sharedMemory returns an error if a kernel has too much shared memory.
+func sharedMemory(ptx string) (err error) {
+	bytes := map[string]int{}
+	for _, m := range shared.FindAllStringSubmatch(ptx, -1) {
+		n := 8 // of a scalar, at most
+		if m[2] != "" {
+			if n, err = strconv.Atoi(m[2]); err != nil {
+				return err
+			}
+		}
+		if bytes[m[1]] += n; bytes[m[1]] > mostShared {
+			return fmt.Errorf("error: %s has more than %d bytes of shared memory", m[1], mostShared)
+		}
+	}
+	return nil
+}
+
+// write writes the program of a source to a file.
+func (f *front) write(src gpu.Source) (p program, err error) {
+	if p.text, err = cuda.Program(src); err != nil {
+		return p, err
 	}
 	file, err := os.CreateTemp(f.folder, "*.cu")
 	if err != nil {
-		return "", err
+		return p, err
 	}
-	if _, err := file.WriteString(program); err != nil {
-		return "", err
+	p.file = file.Name()
+	if _, err := file.WriteString(p.text); err != nil {
+		return p, err
 	}
-	return file.Name(), file.Close()
+	return p, file.Close()
 }
 
 // check compiles sources, many in a process and a process for each processor, and returns the errors of those that clang
 // refuses.
 func (f *front) check(t *testing.T, sources []gpu.Source) (refused []error) {
 	t.Helper()
-	var files []string
+	var programs []program
 	for _, s := range sources {
-		file, err := f.write(s)
+		p, err := f.write(s)
 		if err != nil {
 			t.Fatalf("%s: %v", s.Name, err)
 		}
-		files = append(files, file)
+		programs = append(programs, p)
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	parts := runtime.GOMAXPROCS(0)
 	for part := range parts {
-		first, end := part*len(files)/parts, (part+1)*len(files)/parts
+		first, end := part*len(programs)/parts, (part+1)*len(programs)/parts
 		all.Go(func() {
-			if first == end || f.compile(files[first:end]...) == nil {
+			if first == end || f.compile(programs[first:end]...) == nil {
 				return
 			}
 			for i := first; i < end; i++ { // one at a time, to tell whose error it is
-				if err := f.compile(files[i]); err != nil {
+				if err := f.compile(programs[i]); err != nil {
 					mu.Lock()
 					refused = append(refused, fmt.Errorf("%s %v: %w", sources[i].Name, sources[i].Macros, err))
 					mu.Unlock()
@@ -239,6 +295,31 @@ func TestMistakesInCUDAAreFound(t *testing.T) {
 	}
 	if refused := f.check(t, []gpu.Source{good}); len(refused) != 0 {
 		t.Error(refused)
+	}
+}
+
+// A program that clang has taken needs no clang. Another one does, and so does the same one with another prelude or clang.
+func TestEveryPartOfAProgramCounts(t *testing.T) {
+	f := newFront(t, cuda.Prelude)
+	f.kept = kept.Folder(t.TempDir())
+	good := planted("y[i] = x[i].a;")
+	if refused := f.check(t, []gpu.Source{good}); len(refused) != 0 {
+		t.Fatal(refused)
+	}
+	f.clang = f.path("none")
+	if refused := f.check(t, []gpu.Source{good, good}); len(refused) != 0 {
+		t.Errorf("without clang: %v", refused)
+	}
+	if refused := f.check(t, []gpu.Source{good, planted("y[i] = -x[i].a;")}); len(refused) != 1 {
+		t.Errorf("what was kept of another program is used: %v", refused)
+	}
+	for i := range f.parts {
+		other := *f
+		other.parts = slices.Clone(f.parts)
+		other.parts[i] = fmt.Sprint(other.parts[i], "1")
+		if refused := other.check(t, []gpu.Source{good}); len(refused) != 1 {
+			t.Errorf("what was kept with another part %d is used: %v", i, refused)
+		}
 	}
 }
 

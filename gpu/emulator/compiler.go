@@ -17,6 +17,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"crossover/gpu"
+	"crossover/gpu/kept"
 	"crossover/gpu/msl"
 	"crossover/native/loadable"
 )
@@ -25,7 +26,7 @@ import (
 type compiler struct {
 	path    string
 	version string
-	cache   cache
+	kept    kept.Folder
 	runtime []byte // runtime.cpp, compiled
 }
 
@@ -61,7 +62,7 @@ var findCompiler = sync.OnceValues(func() (*compiler, error) {
 			return nil, fmt.Errorf("emulator: %s --version: %w", path, err)
 		}
 		c.version, _, _ = strings.Cut(string(version), "\n")
-		c.cache = openCache()
+		c.kept = kept.Open("emulator")
 		return c, c.buildRuntime()
 	}
 	return nil, errors.New("emulator: no C++ compiler (none of c++, g++ and clang++ is on the PATH, and CXX names none)")
@@ -82,18 +83,7 @@ func (c *compiler) buildRuntime() error {
 		}
 		return err
 	}
-	return c.cache.file(build, read, c.version, commonFlags, runtimeFlags, runtimeText)
-}
-
-// inTemporary calls f with a new folder, and removes the folder afterwards. The new folder is made in the given one, or in
-// the system's if that is "".
-func inTemporary(in string, f func(dir string) error) error {
-	dir, err := os.MkdirTemp(in, "emulator-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	return f(dir)
+	return c.kept.File(build, read, c.version, commonFlags, runtimeFlags, runtimeText)
 }
 
 // compile makes an object file of a text. If the compiler fails, compile returns what the compiler said.
@@ -147,7 +137,7 @@ func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, erro
 		return nil
 	}
 	// The source is part of the name because two sources may be the same C++, and an image's memory is its own.
-	err = c.cache.file(build, load, c.version, commonFlags, runtimeFlags, kernelFlags, linkFlags, runtimeText, src, text)
+	err = c.kept.File(build, load, c.version, commonFlags, runtimeFlags, kernelFlags, linkFlags, runtimeText, src, text)
 	if err != nil {
 		return nil, err
 	}

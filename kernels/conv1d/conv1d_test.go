@@ -226,6 +226,9 @@ func TestWork(t *testing.T) {
 
 // A sweep may draw any number of taps, so no impulse response may nearly cancel the signal.
 func TestNoNumberOfTapsIsUnlucky(t *testing.T) {
+	if kerneltest.UnderRace() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	b := kernels.Backends{Pool: pool.Shared()}
 	for taps := 8; taps < 700; taps += 1 + taps/24 {
 		try(t, &Op, &b, kernels.Shape{4096, taps}, tolerance/2, func(name string) bool { return !strings.HasPrefix(name, "go/") })

@@ -57,6 +57,9 @@ func TestLaunch(t *testing.T) {
 // A NaN or an infinity, in the signal or in the filter, reaches the outputs of which it is a term. All other outputs are
 // right.
 func TestLaunchKeepsNaN(t *testing.T) {
+	if kerneltest.UnderRace() {
+		t.Skip("long, and about values: other tests make the same launches")
+	}
 	b := kerneltest.Backends(t)
 	if b.GPUs == nil {
 		t.Skip("no C++ compiler for the emulator")

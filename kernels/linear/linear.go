@@ -151,12 +151,20 @@ func reference(x []float32, p Params) []float64 {
 	return y
 }
 
-// transpose returns the columns×rows transpose of a rows×columns matrix.
+// transpose returns the columns×rows transpose of a rows×columns matrix. It goes through squares whose lines of the cache stay
+// in the first level.
 func transpose(x []float32, rows, columns int) []float32 {
+	const side = 32
 	y := make([]float32, len(x))
-	for i := range rows {
-		for j := range columns {
-			y[j*rows+i] = x[i*columns+j]
+	for top := 0; top < rows; top += side {
+		bottom := min(top+side, rows)
+		for left := 0; left < columns; left += side {
+			for j := left; j < min(left+side, columns); j++ {
+				to, from := y[j*rows+top:j*rows+bottom], x[top*columns+j:]
+				for i := range to {
+					to[i] = from[i*columns]
+				}
+			}
 		}
 	}
 	return y

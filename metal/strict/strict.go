@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"crossover/gpu/kept"
 	"crossover/gpu/msl"
 )
 
@@ -26,9 +27,11 @@ const newest = 29
 // mostThreadgroupBytes is what an Apple GPU gives a threadgroup.
 const mostThreadgroupBytes = 32 << 10
 
-// FrontEnd is clang with our metal_stdlib.
+// FrontEnd is clang with our metal_stdlib. It keeps what clang says of texts that pass, and needs no clang for them again.
 type FrontEnd struct {
 	clang, include string
+	version        string // of clang
+	kept           kept.Folder
 }
 
 // New finds clang and writes the library to a folder. If no clang is new enough, New fails and names the package to
@@ -38,7 +41,11 @@ func New(folder string) (*FrontEnd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &FrontEnd{clang, folder}, os.WriteFile(filepath.Join(folder, "metal_stdlib"), []byte(library), 0o600)
+	version, err := Version(clang)
+	if err != nil {
+		return nil, err
+	}
+	return &FrontEnd{clang, folder, version, kept.Open("strict")}, os.WriteFile(filepath.Join(folder, "metal_stdlib"), []byte(library), 0o600)
 }
 
 // Clang returns the path of a clang that is new enough, of at least version 19, or an error that names the package to install.
@@ -63,6 +70,15 @@ func Clang() (string, error) {
 	return path, nil
 }
 
+// Version returns what a clang says of its version.
+func Version(clang string) (string, error) {
+	version, err := exec.Command(clang, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("strict: %s --version: %w", clang, err)
+	}
+	return string(version), nil
+}
+
 var versionNumber = regexp.MustCompile(`clang version \d+`)
 
 // flags make clang a compiler of what C++14 and Metal have in common, and turn its warnings into errors. Attributes are
@@ -83,17 +99,26 @@ func (f *FrontEnd) Check(text string) (threadgroupBytes map[string]int, err erro
 	if err := msl.Check(text); err != nil {
 		return nil, fmt.Errorf("strict: %w", err)
 	}
-	command := exec.Command(f.clang, append(flags, "-I", f.include, "-O0", "-S", "-emit-llvm", "-o", "-", "-")...)
-	command.Stdin = strings.NewReader(copied(text))
-	var assembly, messages bytes.Buffer
-	command.Stdout, command.Stderr = &assembly, &messages
-	if err := command.Run(); err != nil {
-		if said := errorLines(messages.String()); said != "" {
-			err = errors.New(said)
+	said, text := "", copied(text)
+	compile := func(path string) error {
+		assembly, err := f.compile(text)
+		if err != nil {
+			return err
 		}
-		return nil, fmt.Errorf("strict: %w", err)
+		return os.WriteFile(path, []byte("compiled\n"+strings.Join(inSpace3.FindAllString(assembly, -1), "\n")), 0o600)
 	}
-	if threadgroupBytes, err = threadgroupMemory(assembly.String()); err != nil {
+	read := func(path string) error {
+		data, err := os.ReadFile(path)
+		found := false
+		if said, found = strings.CutPrefix(string(data), "compiled\n"); err == nil && !found {
+			err = fmt.Errorf("strict: %s is not what was kept", path) // as a file may be after the machine has failed
+		}
+		return err
+	}
+	if err := f.kept.File(compile, read, f.version, flags, library, text); err != nil {
+		return nil, err
+	}
+	if threadgroupBytes, err = threadgroupMemory(said); err != nil {
 		return nil, err
 	}
 	for kernel, bytes := range threadgroupBytes {
@@ -102,6 +127,21 @@ func (f *FrontEnd) Check(text string) (threadgroupBytes map[string]int, err erro
 		}
 	}
 	return threadgroupBytes, nil
+}
+
+// compile returns LLVM's assembly of a text, or the text's mistakes.
+func (f *FrontEnd) compile(text string) (string, error) {
+	command := exec.Command(f.clang, append(flags, "-I", f.include, "-O0", "-S", "-emit-llvm", "-o", "-", "-")...)
+	command.Stdin = strings.NewReader(text)
+	var assembly, messages bytes.Buffer
+	command.Stdout, command.Stderr = &assembly, &messages
+	if err := command.Run(); err != nil {
+		if said := errorLines(messages.String()); said != "" {
+			err = errors.New(said)
+		}
+		return "", fmt.Errorf("strict: %w", err)
+	}
+	return assembly.String(), nil
 }
 
 // errorLines returns the lines of clang's messages that are errors.

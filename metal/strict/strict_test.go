@@ -11,6 +11,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/gpu/dryrun"
+	"crossover/gpu/kept"
 	"crossover/gpu/msl"
 	"crossover/kernels/catalogue/launches"
 	"crossover/metal"
@@ -157,6 +158,31 @@ func TestThreadgroupMemoryIsCounted(t *testing.T) {
 		memory, err := f.Check(kernelOf(test.body))
 		if err != nil || memory["planted"] != test.want {
 			t.Errorf("%s: %v, %v; want %d bytes", name, memory, err, test.want)
+		}
+	}
+}
+
+// A text that has passed needs no clang, and its memory is counted again. A text, library or clang that differs needs one.
+func TestEveryPartOfATextCounts(t *testing.T) {
+	f := front(t)
+	f.kept = kept.Folder(t.TempDir())
+	text := kernelOf("threadgroup float a[3];\na[i] = y[i];\ny[0] = a[1];")
+	f.hold(t, "planted", text)
+	absent := *f
+	absent.clang = filepath.Join(t.TempDir(), "none")
+	if memory, err := absent.Check(text); err != nil || memory["planted"] != 12 {
+		t.Errorf("%v, %v; want 12 bytes, without clang", memory, err)
+	}
+	newer := absent
+	newer.version += "1"
+	_, otherText := absent.Check(text + "\n")
+	_, otherClang := newer.Check(text)
+	defer func(text string) { library = text }(library)
+	library += "\n"
+	_, otherLibrary := absent.Check(text)
+	for what, err := range map[string]error{"text": otherText, "clang": otherClang, "library": otherLibrary} {
+		if err == nil {
+			t.Errorf("what was kept of another %s is used", what)
 		}
 	}
 }

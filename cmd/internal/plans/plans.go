@@ -72,7 +72,7 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 		// Both times of a ratio are of the same few milliseconds, so a row needs no quiet machine and no twin. It needs visits.
 		Brief: true,
 		Clock: m.Clock, Sentinel: m.Sentinel, Together: m.Together, Others: m.Others,
-		Uncollected: m.Clock != nil, // no garbage collection during a script's virtual time
+		Virtual: m.Clock != nil,
 		// Memory that stays in a pool would be the memory of the next visit, at the same addresses.
 		Trim: func() { kernels.Here().Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {

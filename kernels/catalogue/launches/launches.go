@@ -66,11 +66,14 @@ type Text struct {
 
 // Texts returns every text that the catalogue's cases compile at Sizes of their axes, on some of the GPUs of package dryrun.
 // Each text occurs once. The texts are sorted by name. Texts takes some seconds.
-func Texts(gpus ...*dryrun.GPU) ([]Text, error) {
+func Texts(gpus ...*dryrun.GPU) ([]Text, error) { return TextsAt(Sizes, gpus...) }
+
+// TextsAt returns the texts that the cases compile at the sizes that a function chooses, as Texts does.
+func TextsAt(sizes func(kernels.Axis) []int, gpus ...*dryrun.GPU) ([]Text, error) {
 	found := map[string]Text{}
 	var keys []string
 	for _, c := range Cases() {
-		for _, size := range Sizes(c.Axis) {
+		for _, size := range sizes(c.Axis) {
 			planned, err := Plan(&c, size, gpus...)
 			if err != nil {
 				return nil, err

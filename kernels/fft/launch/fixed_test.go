@@ -18,6 +18,9 @@ var hopper = gpu.Facts{API: "cuda", Cores: 132, ThreadgroupBytes: 48 << 10}
 // TestFixedTiles has each radix, tiles that are not full, threads with several butterflies, both layouts of matrices, and bins
 // of real values.
 func TestFixedTiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about values: TestComplex, TestReal and TestFixedLengths launch at once, too")
+	}
 	d := emulator.Open(t)
 	const rows = 5
 	for _, f := range []fixed{

@@ -80,6 +80,9 @@ func TestComplex(t *testing.T) {
 
 // TestLongRows has the lengths that one threadgroup transforms on some devices only, and lengths of three steps.
 func TestLongRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about values: TestComplex, TestReal and TestFixedLengths launch at once, too")
+	}
 	small := func(radices ...int) shape { return shape{radices: radices, points: 8, side: 8, split: true} }
 	for name, tc := range map[string]struct {
 		n      int
@@ -172,6 +175,9 @@ func TestReal(t *testing.T) {
 
 // TestInverseReal transforms rows of bins. Imaginary parts of bins that are real in the spectrum of a real row do not count.
 func TestInverseReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about values: TestComplex, TestReal and TestFixedLengths launch at once, too")
+	}
 	for _, tc := range []struct {
 		n, batches []int
 	}{
@@ -275,6 +281,9 @@ func TestBarriers(t *testing.T) {
 
 // TestFrames compares overlapping frames, at every alignment, with rows that are cut out before.
 func TestFrames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about values: TestComplex, TestReal and TestFixedLengths launch at once, too")
+	}
 	t.Parallel()
 	const n = 64
 	hann, blackman, flat := [3]float64{0.5, 0.5, 0}, [3]float64{0.42, 0.5, 0.08}, [3]float64{1, 0, 0}

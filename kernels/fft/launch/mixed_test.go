@@ -21,6 +21,9 @@ func mixedError(d *gpu.Device, n, batch int, inverse bool, launch func(b *gpu.Bu
 // TestMixedLengths has every length to 400 without a prime factor above 7, and longer ones: with each factor alone, with all
 // factors, with the most passes, and in two steps with tiles that are not full.
 func TestMixedLengths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about values: TestComplex, TestReal and TestFixedLengths launch at once, too")
+	}
 	d := emulator.Open(t)
 	var lengths []int
 	for n := shortestRow; n <= 400; n++ {
@@ -56,6 +59,9 @@ func TestMixedLengths(t *testing.T) {
 // TestMixedReal has pairs of real values, in one kernel and in two. Matrices have an even or an odd number of rows, and some
 // tiles are not full.
 func TestMixedReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and about values: TestComplex, TestReal and TestFixedLengths launch at once, too")
+	}
 	d := emulator.Open(t)
 	for _, n := range []int{18, 20, 24, 30, 36, 90, 96, 162, 210, 486, 960, 1080, 1944, 2250, 3000, 4802, 7500, 8748, 12150, 13122,
 		15360, 20250, 31250} {
