@@ -475,6 +475,34 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// What slows programs at first only is no fault of theirs. What slows them throughout is, and is named.
+func TestBriefLooksAgain(t *testing.T) {
+	for lasts, want := range map[time.Duration]string{
+		400 * time.Millisecond: "typed plans take as long as recorded: median ratio 1.0",
+		time.Hour:              "1 of 8 rows outside 0.85 to 1.15 (fft/batch=3 by ",
+	} {
+		m := scripted.New(1, 0.02)
+		machine := m.Command()
+		extra := func(n float64) float64 {
+			if machine.Clock.Now() > lasts || n < 1000 {
+				return 0
+			}
+			return 1e-9 * n
+		}
+		for k := range 5 {
+			cost := scripted.Linear(0, 0)
+			if k == 3 {
+				cost = extra
+			}
+			m.AddPlanned(fmt.Sprintf("fft/batch=%d", k), costs(), cost)
+		}
+		s, err := Brief(t.Context(), m.Command().Cases(), Options{Machine: machine, Budget: 4 * time.Second, Seed: 1})
+		if err != nil || !strings.Contains(s.Line(), want) || (s.Farthest != nil) != (s.Outside > 0) {
+			t.Errorf("%v, %+v: %q, want %q", err, s, s.Line(), want)
+		}
+	}
+}
+
 func TestBrief(t *testing.T) {
 	for budget, want := range map[time.Duration]time.Duration{
 		3 * time.Minute: 18 * time.Second, 10 * time.Second: 2 * time.Second, time.Second: 500 * time.Millisecond,

@@ -217,6 +217,9 @@ type Summary struct {
 	Undecided  int     `json:"undecided"`
 	Unmeasured int     `json:"unmeasured"`
 
+	// Farthest is the row that is farthest outside; nil if there is none.
+	Farthest *Row `json:"farthest_outside,omitempty"`
+
 	// Finding is Outside if a row is Outside, or if the interval of the median lies beyond its own limits. It is Inside
 	// if that interval lies within them and most rows are Inside, and Undecided otherwise. Fewer than LeastVisits rows
 	// have no such interval, and then the rows alone decide.
@@ -233,6 +236,9 @@ func Sum(rows []Row) Summary {
 			s.Inside++
 		case Outside:
 			s.Outside++
+			if s.Farthest == nil || math.Abs(math.Log(r.Ratio)) > math.Abs(math.Log(s.Farthest.Ratio)) {
+				s.Farthest = &r
+			}
 		case Undecided:
 			s.Undecided++
 		case Unmeasured:
@@ -273,8 +279,8 @@ func (s Summary) Line() string {
 		return fmt.Sprintf("typed plans take as long as recorded: median ratio %.2f, 0 of %s outside %.2f to %.2f%s",
 			s.Median, command.Plural(s.Rows, "row"), Least, Most, rest)
 	case Outside:
-		return fmt.Sprintf("typed plans take another time than is recorded: median ratio %.2f, %d of %s outside %.2f to %.2f%s",
-			s.Median, s.Outside, command.Plural(s.Rows, "row"), Least, Most, rest)
+		return fmt.Sprintf("typed plans take another time than is recorded: median ratio %.2f, %d of %s outside %.2f to %.2f%s%s",
+			s.Median, s.Outside, command.Plural(s.Rows, "row"), Least, Most, s.farthest(), rest)
 	}
 	if 2*s.Inside > s.Rows { // the rows suffice, and the interval of their median does not
 		return fmt.Sprintf("the median ratio of typed plans to what a sweep records may lie outside %.2f to %.2f: it is %.2f, 0 of %s outside %.2f to %.2f%s",
@@ -282,6 +288,15 @@ func (s Summary) Line() string {
 	}
 	return fmt.Sprintf("too little was measured to compare typed plans with what a sweep records: %d of %s inside %.2f to %.2f%s",
 		s.Inside, command.Plural(s.Rows, "row"), Least, Most, rest)
+}
+
+// farthest names the row that is farthest outside, and says its ratio.
+func (s Summary) farthest() string {
+	r := s.Farthest
+	if r == nil {
+		return "" // the median alone is outside
+	}
+	return fmt.Sprintf(" (%s by %s at %s %s: %.2f)", r.Case, r.Implementation, command.Thousands(r.Size), r.Unit, r.Ratio)
 }
 
 // median returns the median of values, which it sorts.
