@@ -151,19 +151,24 @@ func TestWhatIsNotKnown(t *testing.T) {
 
 // On this machine, busy or not, every work takes some time.
 func TestObserveThisMachine(t *testing.T) {
-	s := newSentinel(SystemClock(), nil, nil, time.Minute)
-	s.settle(t.Context(), time.Minute)
-	o := s.observed()
-	if o.Processors != pool.Shared().Workers() || o.Processors < 1 {
-		t.Errorf("%d processors", o.Processors)
+	var f Figures
+	for range 5 { // another program may slow one of the readings to half of its speed
+		s := newSentinel(SystemClock(), nil, nil, time.Minute)
+		s.settle(t.Context(), time.Minute)
+		o := s.observed()
+		if o.Processors != pool.Shared().Workers() || o.Processors < 1 {
+			t.Fatalf("%d processors", o.Processors)
+		}
+		f = o.Baseline
+		if one := f.OneProcessor; !(one > 1e-6 && one < 0.1) {
+			t.Fatalf("one processor takes %v s", one)
+		}
+		if o.Processors < 2 {
+			t.Skip("nobody to hand work to")
+		}
+		if f.AllRatio > 0.5 && f.AllRatio < 100 && f.HandOver < relayWithin.Seconds()/HandOvers {
+			return
+		}
 	}
-	if one := o.Baseline.OneProcessor; !(one > 1e-6 && one < 0.1) {
-		t.Errorf("one processor takes %v s", one)
-	}
-	if o.Processors < 2 {
-		t.Skip("nobody to hand work to")
-	}
-	if f := o.Baseline; !(f.AllRatio > 0.5 && f.AllRatio < 100) || !(f.HandOver < relayWithin.Seconds()/HandOvers) {
-		t.Errorf("%+v", f)
-	}
+	t.Errorf("%+v", f)
 }

@@ -133,6 +133,9 @@ func TestLinesEndWherePlansDo(t *testing.T) {
 
 // A plan takes every shape that is not refused.
 func TestPlansTakeWhatIsNotRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	in := kernels.GeneratedInput()
 	var operations []kernels.Listing

@@ -64,6 +64,9 @@ func TestTouchesNothingElse(t *testing.T) {
 // TestAccuracy compares both loops with the references over the whole range of float32: every exponent, denormals, infinities
 // and NaNs.
 func TestAccuracy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
 	const step = 20011
 	var x []float32
 	for bits := uint32(0); bits < math.MaxUint32-step; bits += step {

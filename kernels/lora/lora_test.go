@@ -53,6 +53,9 @@ func forced(op *kernels.Op[Params], l layout) *kernels.Op[Params] {
 // TestLayouts has all kinds of layouts at shapes that need several steps along the width of x, several passes along that of
 // y, and several threadgroups in both directions.
 func TestLayouts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
 	b := kerneltest.Backends(t)
 	if len(b.GPUs) == 0 {
 		t.Skip("no emulated GPU")

@@ -28,6 +28,9 @@ var launchParams = []Params{
 }
 
 func TestFilterbanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and the race detector has TestOp")
+	}
 	many := 8*groupsPerCore*cores(t) + 3
 	for _, p := range launchParams {
 		plans := kerneltest.Plans(t, &Op, p)

@@ -88,6 +88,9 @@ func accumulated(t *testing.T, plan *kernels.Plan[Params], phase float64, x []fl
 // TestDrift adds up ten minutes of 440 Hz and its octaves at 44.1 kHz, and ten seconds, and compares with float64. Sums in
 // float32 are off by a tenth of a cycle after ten seconds.
 func TestDrift(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and the race detector has TestOp")
+	}
 	const rate = 44100
 	for _, test := range []struct {
 		seconds   int

@@ -162,6 +162,9 @@ func turned(x []float32, rows, columns int) []float32 {
 // TestCompute has every transpose. The memory around C must stay as it is. What lies behind A and B is NaN and must not be
 // multiplied, not even by zeros.
 func TestCompute(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
 	nan := float32(math.NaN())
 	everyKernel(t, func(t *testing.T) {
 		all := multipliers(t)
