@@ -116,7 +116,7 @@ const affordable = 128 << 20
 
 // Sweeps and verifications draw random sizes. Every implementation must be right at each.
 func TestEveryImplementationAtRandomSizes(t *testing.T) {
-	in, times := kernels.GeneratedInput(), 4
+	in, times := kernels.GeneratedInput(), 2
 	if testing.Short() {
 		times = 1 // of each implementation, in which the race detector sees all of its goroutines
 	}

@@ -39,7 +39,7 @@ func TestLeaveOfManyGoroutines(t *testing.T) {
 	if err := unix.SchedGetaffinity(0, &all); err != nil || all.Count() < 2 {
 		t.Skip("there is no other processor to go to")
 	}
-	const enough = 40_000
+	const enough = 10_000
 	var leaving sync.WaitGroup
 	var left atomic.Int64
 	for range 4 {
