@@ -62,7 +62,7 @@ func TestOperations(t *testing.T) {
 }
 
 // quick is how many floating-point operations the emulator computes in a moment.
-const quick = 8 << 20
+const quick = 2 << 20
 
 // compute runs a call twice, and compares its values with the reference. A call that is not quick has its values compared once,
 // at the smallest size alone. Otherwise the fake checks its dispatches and does not run them: the tests of the operations

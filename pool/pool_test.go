@@ -92,8 +92,8 @@ func TestSmallRunStaysOnCaller(t *testing.T) {
 func TestEveryWorkerTakesPart(t *testing.T) {
 	p := New(4)
 	defer p.Close()
-	for round := range 1500 { // without a pause, so that helpers are invited while they leave the Run before
-		if round%300 == 0 {
+	for round := range 600 { // without a pause, so that helpers are invited while they leave the Run before
+		if round%120 == 0 {
 			time.Sleep(time.Millisecond) // long enough to park
 		}
 		m := &yieldingMeeting{n: 4}

@@ -22,7 +22,9 @@ func (s *sweep) batch(c *callable, n int) (seconds float64, err error) {
 		if s.Forget != nil {
 			s.Forget()
 		}
-		debug.FreeOSMemory()
+		if !s.Virtual {
+			debug.FreeOSMemory()
+		}
 		run = c.fromNothing
 	case s.State == AfterIdle:
 		s.Clock.Sleep(IdlePause)

@@ -140,7 +140,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 		call := kernels.Call{
 			Run: func() error {
 				ran = true
-				if len(p.log) < 1<<20 {
+				if len(p.log) < 1<<16 {
 					p.log = append(p.log, name)
 				}
 				if closed {

@@ -143,10 +143,19 @@ func (s *Set) Sizes() []int {
 
 // At returns the blocks of one size, in the order of measurement.
 func (s *Set) At(size int) []Block {
-	var at []Block
-	for _, b := range s.Blocks {
-		if b.Size == size {
-			at = append(at, b)
+	count := 0
+	for i := range s.Blocks {
+		if s.Blocks[i].Size == size {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	at := make([]Block, 0, count)
+	for i := range s.Blocks {
+		if s.Blocks[i].Size == size {
+			at = append(at, s.Blocks[i])
 		}
 	}
 	return at

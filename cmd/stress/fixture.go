@@ -73,7 +73,7 @@ func (f *fixture) program(name string) string { return filepath.Join(f.bin, name
 
 // calibrateBase measures the calibration, with growing budgets until each of its cases has segments.
 func (f *fixture) calibrateBase(ctx context.Context) error {
-	for budget := 3; ; budget *= 2 {
+	for budget := 2; ; budget *= 2 {
 		args := append(slices.Clone(quick), "--ops", "^(scale|log|sum)$", "--budget", fmt.Sprintf("%ds", budget), "--seed", "1", "--force")
 		program := exec.CommandContext(ctx, f.program("calibrate"), args...)
 		program.Dir = f.base

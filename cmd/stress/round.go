@@ -107,7 +107,7 @@ type action struct {
 func (r *round) calibrate(file string, args ...string) action {
 	args = append(slices.Clone(quick), args...)
 	args = append(args, "--ops", pick(r, []string{"^scale$", "^log$", "^sum$", "^(scale|log)$", "^(scale|log|sum)$"}),
-		"--budget", pick(r, []string{"1s", "1s", "2s", "3s"}))
+		"--budget", pick(r, []string{"1s", "1s", "1s", "2s"}))
 	if file != defaultFile {
 		args = append(args, "-o", file)
 	}

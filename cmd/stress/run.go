@@ -61,7 +61,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 
 var errInterrupted = command.Interrupted(errors.New("interrupted: rounds that were under way say nothing"))
 
-// run runs rounds and prints a table of what they found.
+// run is the command.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
@@ -76,12 +76,20 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		remove()
 		return err
 	}
+	losses, err := o.doRounds(ctx, stdout, stderr, f, folder)
+	if losses == 0 {
+		remove()
+	}
+	return err
+}
+
+// doRounds does rounds in subfolders of a folder and prints a table of what they found. It returns the number of losses.
+func (o *options) doRounds(ctx context.Context, stdout, stderr io.Writer, f *fixture, folder string) (losses int, err error) {
 	command.Farewell(ctx, func() error { // for a round that does not end soon enough
 		f.mounts.undo()
 		return errInterrupted
 	})
 	table := make([]tally, len(kinds))
-	losses := 0
 	for number, left := max(o.only, 0), o.rounds; left > 0 && ctx.Err() == nil; number++ {
 		k := number % len(kinds)
 		if o.only < 0 && !slices.Contains(o.kinds, kinds[k].name) {
@@ -106,19 +114,16 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 			break
 		}
 	}
-	if losses == 0 {
-		remove()
-	}
 	if err := printTable(stdout, table); err != nil {
-		return err
+		return losses, err
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return losses, errInterrupted
 	case losses > 0:
-		return fmt.Errorf("%d lost; the lines above say what and in which rounds of seed %d", losses, o.seed)
+		return losses, fmt.Errorf("%d lost; the lines above say what and in which rounds of seed %d", losses, o.seed)
 	}
-	return nil
+	return losses, nil
 }
 
 // tell prints what a round lost, and how to run the round again.

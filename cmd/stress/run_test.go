@@ -40,8 +40,12 @@ func TestNothingIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	args := []string{"--rounds", fmt.Sprint(len(kinds)), "--seed", fmt.Sprint(uint32(time.Now().UnixNano())), "--commands", f.bin}
-	if err := run(t.Context(), &stdout, &stderr, args); err != nil {
+	args := []string{"--rounds", fmt.Sprint(len(kinds)), "--seed", fmt.Sprint(uint32(time.Now().UnixNano()))}
+	o, _, err := parse(args, &stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.doRounds(t.Context(), &stdout, &stderr, f, t.TempDir()); err != nil {
 		t.Errorf("%v\n%s%s", err, stderr.String(), stdout.String())
 	}
 	t.Log("\n" + stdout.String())

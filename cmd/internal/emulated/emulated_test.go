@@ -206,7 +206,7 @@ func TestModesOnTheEmulator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			few := func(o *sweeps.Options) {
 				change(o)
-				o.Budget = time.Minute // most of it is not spent
+				o.Budget = 15 * time.Second // most of it is not spent
 				o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 1500}} }
 			}
 			for _, r := range sweep(t, b, cases(t, b, 2000, "scale", "scale/resident"), few) {
@@ -223,7 +223,7 @@ func TestTheDeviceIsLost(t *testing.T) {
 	// Calls of this size take so long that a visit ends before the device is lost, even on a fast machine. Several visits
 	// make more calls than the device survives, even on a slow machine.
 	again := func(o *sweeps.Options) {
-		o.Budget = time.Minute // most of it is not spent
+		o.Budget = 15 * time.Second // most of it is not spent
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{slices.Repeat([]int{4096}, 15)} }
 	}
 	kept := 0
@@ -246,7 +246,7 @@ func TestTheDeviceHasLittleMemory(t *testing.T) {
 	b := backends(t, emulator.MemoryLimit(300_000))
 	// An input and an output have up to 37 500 floats each. The twin needs as much again, and may be missing.
 	few := func(o *sweeps.Options) {
-		o.Budget = time.Minute // most of it is not spent
+		o.Budget = 15 * time.Second // most of it is not spent
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 16384, 1 << 17}} }
 	}
 	r := sweep(t, b, cases(t, b, 1<<17, "scale/resident"), few)[0]

@@ -275,13 +275,21 @@ void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const in
             const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc) {
     int at = *ta == 'T', bt = *tb == 'T';
     REQUIRE(*lda >= (at ? *k : *m) && *ldb >= (bt ? *n : *k) && *ldc >= *m);
-    for (int j = 0; j < *n; j++)
+    double *sums = malloc(*m * sizeof(double)); // of a column, so that the innermost loop reads neighbours
+    for (int j = 0; j < *n; j++) {
+        for (int i = 0; i < *m; i++) sums[i] = 0;
+        for (int p = 0; p < *k; p++) {
+            double factor = b[bt ? j + (size_t)p * *ldb : p + (size_t)j * *ldb];
+            if (at)
+                for (int i = 0; i < *m; i++) sums[i] += a[p + (size_t)i * *lda] * factor;
+            else
+                for (int i = 0; i < *m; i++) sums[i] += a[i + (size_t)p * *lda] * factor;
+        }
         for (int i = 0; i < *m; i++) {
-            double sum = 0;
-            for (int p = 0; p < *k; p++)
-                sum += (double)a[at ? p + (size_t)i * *lda : i + (size_t)p * *lda] *
-                       b[bt ? j + (size_t)p * *ldb : p + (size_t)j * *ldb];
+            double sum = sums[i];
             float *to = &c[i + (size_t)j * *ldc];
             *to = *beta == 0 ? *alpha * sum : *alpha * sum + *beta * *to;
         }
+    }
+    free(sums);
 }
