@@ -64,33 +64,39 @@ func (c *costs) call(size, index int) float64 {
 // predict interpolates a quantity in log-log, and extrapolates it beyond the measured sizes. alone is the assumed exponent
 // if a single size is known. steepest is the greatest accepted exponent between the last two sizes.
 func (c *costs) predict(size int, alone, steepest float64, at func(k int) float64) float64 {
-	var n, v []float64
-	greatest := 0
+	// The two known sizes around the size, or the first or last two.
+	var before, last struct {
+		size       int
+		log, value float64
+	}
+	known := 0
 	for k := range c.sizes {
-		if value := at(k); value > 0 {
-			greatest = c.sizes[k]
-			n, v = append(n, math.Log(float64(c.sizes[k]))), append(v, math.Log(value))
+		value := at(k)
+		if !(value > 0) {
+			continue
+		}
+		before = last
+		last.size, last.value = c.sizes[k], value
+		if known++; known >= 2 && last.size >= size {
+			break
 		}
 	}
-	switch len(n) {
+	x := math.Log(float64(size))
+	before.log, last.log = math.Log(float64(before.size)), math.Log(float64(last.size))
+	switch known {
 	case 0:
 		return 0
 	case 1:
-		return c.above(math.Exp(v[0]+alone*max(math.Log(float64(size))-n[0], 0)), math.Exp(v[0]), greatest, size)
+		return c.above(last.value*math.Exp(alone*max(x-last.log, 0)), last.value, last.size, size)
 	}
-	x := math.Log(float64(size))
-	k := 1
-	for k < len(n)-1 && n[k] < x {
-		k++
-	}
-	slope := (v[k] - v[k-1]) / (n[k] - n[k-1])
+	slope := math.Log(last.value/before.value) / (last.log - before.log)
 	switch {
-	case x > n[k]:
+	case size > last.size:
 		slope = min(max(slope, 0), steepest)
-	case x < n[0]:
-		return math.Exp(v[0] + max(slope, 0)*(x-n[0])) // a smaller size costs at most as much
+	case size < before.size:
+		return before.value * math.Exp(max(slope, 0)*(x-before.log)) // a smaller size costs at most as much
 	}
-	return c.above(math.Exp(v[k]+slope*(x-n[k])), math.Exp(v[k]), greatest, size)
+	return c.above(last.value*math.Exp(slope*(x-last.log)), last.value, last.size, size)
 }
 
 // slowestByte is about how many seconds a byte of a shape's work takes in a serial loop.

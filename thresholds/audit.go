@@ -209,7 +209,7 @@ func (a *Auditor) chosen(set *timings.Set, size int) int {
 // the finding is Holds or Ambiguous.
 func (a *Auditor) judgeSize(set *timings.Set, size int) SizeAudit {
 	out := SizeAudit{Size: size, Chosen: a.chosen(set, size), Loss: math.NaN()}
-	out.Disturbed = !slices.ContainsFunc(set.At(size), func(b timings.Block) bool { return !b.Disturbed })
+	out.Disturbed = !slices.ContainsFunc(set.Blocks, func(b timings.Block) bool { return b.Size == size && !b.Disturbed })
 	g := groupAt(set, size)
 	if len(g.logs) < 2 || out.Chosen < 0 {
 		return out

@@ -2,6 +2,7 @@ package thresholds
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -101,64 +102,75 @@ type group struct {
 	size   int
 	blocks []*timings.Block
 	// logs[b][i] is the log-ratio of implementation i to the fastest one of block b; NaN if it was not timed.
-	logs [][]float64
+	logs   [][]float64
+	values []float64 // those of logs, block after block, with room for as many blocks as the set has
 }
 
 // groupBySize returns the groups of a set in ascending order of sizes. It leaves out blocks without a usable time.
 func groupBySize(set *timings.Set) []group {
-	bySize := map[int]*group{}
+	counts := map[int]int{}
+	for n := range set.Blocks {
+		counts[set.Blocks[n].Size]++
+	}
+	groups := make([]group, 0, len(counts))
+	for _, size := range slices.Sorted(maps.Keys(counts)) {
+		if size >= 1 {
+			groups = append(groups, newGroup(size, counts[size], len(set.Implementations)))
+		}
+	}
 	for n := range set.Blocks {
 		b := &set.Blocks[n]
-		logs := logRatios(b, len(set.Implementations))
-		if logs == nil || b.Size < 1 {
-			continue
+		k, found := slices.BinarySearchFunc(groups, b.Size, func(g group, size int) int { return g.size - size })
+		if found {
+			groups[k].add(b, len(set.Implementations))
 		}
-		g := bySize[b.Size]
-		if g == nil {
-			g = &group{size: b.Size}
-			bySize[b.Size] = g
-		}
-		g.blocks = append(g.blocks, b)
-		g.logs = append(g.logs, logs)
 	}
-	groups := make([]group, 0, len(bySize))
-	for _, g := range bySize {
-		groups = append(groups, *g)
-	}
-	slices.SortFunc(groups, func(a, b group) int { return a.size - b.size })
-	return groups
+	return slices.DeleteFunc(groups, func(g group) bool { return len(g.blocks) == 0 })
 }
 
 // groupAt returns the blocks of one size.
 func groupAt(set *timings.Set, size int) group {
-	one := timings.Set{Implementations: set.Implementations, Blocks: set.At(size)}
-	groups := groupBySize(&one)
-	if len(groups) == 0 {
-		return group{size: size}
+	g := newGroup(size, set.Count(size), len(set.Implementations))
+	for n := range set.Blocks {
+		if b := &set.Blocks[n]; b.Size == size && size >= 1 {
+			g.add(b, len(set.Implementations))
+		}
 	}
-	return groups[0]
+	return g
 }
 
-// logRatios returns ln(time / fastest time of the block) for each implementation, or nil for a block without a
+// newGroup returns a group without blocks that has room for some.
+func newGroup(size, blocks, implementations int) group {
+	return group{size, make([]*timings.Block, 0, blocks), make([][]float64, 0, blocks), make([]float64, blocks*implementations)}
+}
+
+// add adds a block. It leaves out one without a usable time.
+func (g *group) add(b *timings.Block, implementations int) {
+	logs := g.values[len(g.logs)*implementations:][:implementations:implementations]
+	if logRatios(b, logs) {
+		g.blocks, g.logs = append(g.blocks, b), append(g.logs, logs)
+	}
+}
+
+// logRatios sets logs to ln(time / fastest time of the block) for each implementation. It returns false for a block without a
 // usable time.
-func logRatios(b *timings.Block, implementations int) []float64 {
+func logRatios(b *timings.Block, logs []float64) bool {
 	fastest := math.Inf(1)
-	for i := range implementations {
+	for i := range logs {
 		if usable(b, i) {
 			fastest = min(fastest, b.Seconds[i])
 		}
 	}
 	if math.IsInf(fastest, 1) {
-		return nil
+		return false
 	}
-	logs := make([]float64, implementations)
 	for i := range logs {
 		logs[i] = math.NaN()
 		if usable(b, i) {
 			logs[i] = math.Log(b.Seconds[i] / fastest)
 		}
 	}
-	return logs
+	return true
 }
 
 // usable reports whether the block has a time of implementation i with a finite logarithm. Sweeps measure no other times,

@@ -64,7 +64,7 @@ func (f *firstLooks) spoiled(set *timings.Set, size int) bool {
 // end ends the look at a size. Later blocks belong to later looks.
 func (f *firstLooks) end(set *timings.Set, size int) {
 	if _, over := f.blocks[size]; !over {
-		f.blocks[size] = len(set.At(size))
+		f.blocks[size] = set.Count(size)
 	}
 }
 

@@ -143,12 +143,7 @@ func (s *Set) Sizes() []int {
 
 // At returns the blocks of one size, in the order of measurement.
 func (s *Set) At(size int) []Block {
-	count := 0
-	for i := range s.Blocks {
-		if s.Blocks[i].Size == size {
-			count++
-		}
-	}
+	count := s.Count(size)
 	if count == 0 {
 		return nil
 	}
@@ -159,6 +154,17 @@ func (s *Set) At(size int) []Block {
 		}
 	}
 	return at
+}
+
+// Count returns the number of blocks of one size.
+func (s *Set) Count(size int) int {
+	count := 0
+	for i := range s.Blocks {
+		if s.Blocks[i].Size == size {
+			count++
+		}
+	}
+	return count
 }
 
 // For returns the set with the given implementations, in their order. It leaves out the times of others.

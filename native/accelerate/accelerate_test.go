@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"testing"
 )
@@ -33,6 +34,7 @@ func run(m *testing.M) int {
 			os.Setenv(Environment, library)
 		}
 	}
+	debug.SetGCPercent(-1) // a collection empties the pools of argument lists, whose next use allocates
 	return m.Run()
 }
 

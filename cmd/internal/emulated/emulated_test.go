@@ -206,7 +206,7 @@ func TestModesOnTheEmulator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			few := func(o *sweeps.Options) {
 				change(o)
-				o.Budget = 15 * time.Second // most of it is not spent
+				o.Budget = 6 * time.Second // most of it is not spent
 				o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 1500}} }
 			}
 			for _, r := range sweep(t, b, cases(t, b, 2000, "scale", "scale/resident"), few) {

@@ -102,11 +102,11 @@ func TextsAt(sizes func(kernels.Axis) []int, gpus ...*dryrun.GPU) ([]Text, error
 }
 
 // Sizes returns sizes of an axis at which launch plans differ: both ends, and in each octave a power of two, the size after
-// it, and 9/8 of it.
+// it, and 9/8 and 3/2 of it.
 func Sizes(a kernels.Axis) []int {
 	sizes := []int{a.Min, a.Max}
 	for octave := 1; octave <= a.Max; octave *= 2 {
-		for _, eighths := range []int{8, 9} {
+		for _, eighths := range []int{8, 9, 12} {
 			sizes = append(sizes, a.Nearest(octave*eighths/8))
 		}
 		sizes = append(sizes, a.Nearest(octave+1))
