@@ -217,6 +217,45 @@ func TestScanDividesTime(t *testing.T) {
 	}
 }
 
+// On sixteen workers, two long channels are divided over time. Short ones and many are not, nor are any on two workers.
+func TestFewChannelsAreScanned(t *testing.T) {
+	many, few := pool.New(16), pool.New(2)
+	defer many.Close()
+	defer few.Close()
+	filter := lowpass(t, 1000, 22050)
+	for _, c := range []struct {
+		workers     *pool.Pool
+		channels, n int
+		scanned     bool
+	}{
+		{many, 1, 64, true},
+		{many, 2, 25861, true}, {many, 3, 25861, true}, {many, 6, 25861, true},
+		{many, 2, 512, false}, {many, 2, 2048, false}, {many, 12, 1 << 20, false}, {many, 64, 25861, false},
+		{few, 2, 25861, false}, {few, 2, 1 << 20, false}, {few, 3, 1 << 20, false},
+	} {
+		e := newParallel(c.workers, newSection(filter))
+		if got := e.overTime(c.channels, c.n); got != c.scanned {
+			t.Errorf("%d channels of %d samples on %d workers: scanned %v, want %v", c.channels, c.n, c.workers.Workers(), got, c.scanned)
+		}
+		x, got := make([]float32, c.channels*c.n), make([]float32, c.channels*c.n)
+		kernels.Noise(x, 1)
+		start := make([]state, c.channels)
+		for i := range start {
+			start[i] = state{float64(i+1) / 64, -float64(i) / 128}
+		}
+		after := slices.Clone(start)
+		e.process(after, got, x)
+		if e := kernels.RelativeError(got, filtered(filter, start, x)); !(e <= 2e-6) {
+			t.Errorf("%d channels of %d samples: relative error %.2g", c.channels, c.n, e)
+		}
+		for i, s := range start {
+			if d := math.Abs(s.s1-after[i].s1) + math.Abs(s.s2-after[i].s2); !(d <= 1e-6) {
+				t.Errorf("%d channels of %d samples: the state of channel %d is off by %.2g", c.channels, c.n, i, d)
+			}
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	good := lowpass(t, 1000, 44100)
 	unstable := good
@@ -335,6 +374,9 @@ func TestPlanCalls(t *testing.T) {
 }
 
 func BenchmarkBiquad(b *testing.B) {
+	b.Run("n=25861", func(b *testing.B) {
+		kerneltest.Benchmark(b, &Op, kernels.Along(axes, "channels", kernels.Param{Name: "n", Value: 25861}), 2, 3, 4, 6, 8, 12)
+	})
 	for line, sizes := range [][]int{longLine: {256, 4096, 65536}, wideLine: {1, 2, 4, 16, 64}} {
 		b.Run(fmt.Sprint(Op.Lines[line].Name), func(b *testing.B) { kerneltest.Benchmark(b, &Op, Op.Lines[line], sizes...) })
 	}

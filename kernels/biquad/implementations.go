@@ -17,7 +17,7 @@ func (e serial) process(state []state, dst, src []float32) {
 	e.channels(state, dst, src, 0, len(state))
 }
 
-// parallel divides channels among the workers of the pool, and a single channel by a scan over time.
+// parallel divides channels among the workers of the pool, or each channel by a scan over time if there are few of them.
 type parallel struct {
 	pool     *pool.Pool
 	channels eachChannel
@@ -31,8 +31,10 @@ func newParallel(p *pool.Pool, s section) *parallel {
 }
 
 func (e *parallel) process(state []state, dst, src []float32) {
-	if len(state) == 1 {
-		e.scan.process(e.pool, &state[0], dst, src)
+	if n := len(src) / len(state); e.overTime(len(state), n) {
+		for c := range state {
+			e.scan.process(e.pool, &state[c], dst[c*n:(c+1)*n], src[c*n:(c+1)*n])
+		}
 		return
 	}
 	t := &e.channels
@@ -40,6 +42,19 @@ func (e *parallel) process(state []state, dst, src []float32) {
 	const aboutAMicrosecond = 1024 // samples
 	e.pool.Run(len(state), max(lanes, aboutAMicrosecond*len(state)/len(src)), t)
 	t.state, t.dst, t.src = nil, nil, nil
+}
+
+// overTime reports whether a number of channels of n samples each should be scanned one after the other. Otherwise every worker
+// filters some channels from end to end. A worker takes lanes channels in the time of one, and a scan computes two blocks
+// in a row.
+func (e *parallel) overTime(channels, n int) bool {
+	const invitations = 1024 // samples that one core filters while the workers are invited twice
+	if channels == 1 {
+		return true
+	}
+	blocks := e.scan.blocks(n)
+	rounds := ((channels-1)/lanes + e.pool.Workers()) / e.pool.Workers()
+	return blocks >= leastBlocks && channels*(2*n/blocks+invitations) < rounds*n
 }
 
 // eachChannel is the pool's task for several channels, with an index for each channel.
@@ -53,6 +68,9 @@ func (t *eachChannel) Do(_, lo, hi int) { t.channels(t.state, t.dst, t.src, lo, 
 
 // minBlock is the length of the shortest block, in samples, that scan gives to a worker: about a microsecond of work.
 const minBlock = 256
+
+// leastBlocks is the least number of blocks that pay. Two would gain nothing, since each of the two passes would run one block.
+const leastBlocks = 3
 
 // scan filters one channel on several workers. A block of samples maps the state at its beginning to the state at its end by
 // an affine function, s ↦ Aᴸ·s + z. Here A is the section's 2×2 state matrix, L the length of the block, and z the end state
@@ -70,9 +88,12 @@ type scan struct {
 	second   bool    // which pass
 }
 
+// blocks returns the number of blocks of n samples.
+func (t *scan) blocks(n int) int { return min(len(t.end), n/minBlock) }
+
 func (t *scan) process(p *pool.Pool, s *state, dst, src []float32) {
-	blocks := min(len(t.end), len(src)/minBlock)
-	if blocks < 3 { // two blocks would gain nothing: each of the two passes would run one block
+	blocks := t.blocks(len(src))
+	if blocks < leastBlocks {
 		t.one(s, dst, src)
 		return
 	}

@@ -82,7 +82,7 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 		return wideLine, s[channels]
 	},
 	By: []kernels.Makers[Coefficients]{
-		kernels.Revised(1, kernels.InGo(
+		kernels.Revised(2, kernels.InGo(
 			func(c Coefficients) kernels.Runner { return runner{serial{newSection(c)}} },
 			func(c Coefficients, workers *pool.Pool) kernels.Runner {
 				return runner{newParallel(workers, newSection(c))}

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sbinet/npyio"
 
@@ -205,11 +206,12 @@ func checkShape[P any](t *testing.T, op *kernels.Op[P], c *kernels.Case, line ke
 }
 
 // allocations returns the number of allocations in a call. It stops the garbage collector, which would empty the pools of
-// argument lists. It takes the least of three counts, because allocations of other goroutines count too.
+// argument lists. It takes the least of five counts, because allocations of other goroutines count too. It waits before it
+// counts again, until they are done.
 func allocations(call func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	n := math.Inf(1)
-	for range 3 {
+	for range 5 {
 		counted := false // AllocsPerRun calls once before it counts
 		n = min(n, testing.AllocsPerRun(1, func() {
 			if counted {
@@ -220,6 +222,7 @@ func allocations(call func()) float64 {
 		if n == 0 {
 			break
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
 	return n
 }
