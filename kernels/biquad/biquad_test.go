@@ -229,8 +229,8 @@ func TestFewChannelsAreScanned(t *testing.T) {
 		scanned     bool
 	}{
 		{many, 1, 64, true},
-		{many, 2, 25861, true}, {many, 3, 25861, true}, {many, 6, 25861, true},
-		{many, 2, 512, false}, {many, 2, 2048, false}, {many, 12, 1 << 20, false}, {many, 64, 25861, false},
+		{many, 2, 25861, true}, {many, 3, 25861, true}, {many, 5, 25861, true},
+		{many, 6, 25861, false}, {many, 2, 512, false}, {many, 2, 2048, false}, {many, 12, 1 << 20, false}, {many, 64, 25861, false},
 		{few, 2, 25861, false}, {few, 2, 1 << 20, false}, {few, 3, 1 << 20, false},
 	} {
 		e := newParallel(c.workers, newSection(filter))

@@ -48,7 +48,7 @@ func (e *parallel) process(state []state, dst, src []float32) {
 // filters some channels from end to end. A worker takes lanes channels in the time of one, and a scan computes two blocks
 // in a row.
 func (e *parallel) overTime(channels, n int) bool {
-	const invitations = 1024 // samples that one core filters while the workers are invited twice
+	const invitations = 2048 // samples that one core filters while the workers are invited twice
 	if channels == 1 {
 		return true
 	}
