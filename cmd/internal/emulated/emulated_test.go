@@ -60,7 +60,7 @@ func cases(t *testing.T, b *kernels.Backends, high int, names ...string) []kerne
 func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(*sweeps.Options)) []*sweeps.Result {
 	t.Helper()
 	o := sweeps.Options{
-		Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {},
+		Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: spin,
 		Include: func(name string) bool { return name == "go" || name == kerneltest.EmulatorName },
 		Forget:  b.Forget,
 		Trim:    func() { b.Trim() },
@@ -77,6 +77,15 @@ func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(
 	}
 	return results
 }
+
+// spin is a sentinel of some microseconds. The machine would seem restless by one that takes less than a clock's tick.
+func spin() {
+	for i := range 20_000 {
+		spun += i
+	}
+}
+
+var spun int
 
 // status returns the emulated GPU's status, and the number of blocks in which it was timed.
 func status(r *sweeps.Result) (s sweeps.Status, blocks int) {
