@@ -103,7 +103,7 @@ type group struct {
 	blocks []*timings.Block
 	// logs[b][i] is the log-ratio of implementation i to the fastest one of block b; NaN if it was not timed.
 	logs   [][]float64
-	values []float64 // those of logs, block after block, with room for as many blocks as the set has
+	values []float64 // those of logs, block after block, with room for every block of the size
 }
 
 // groupBySize returns the groups of a set in ascending order of sizes. It leaves out blocks without a usable time.
