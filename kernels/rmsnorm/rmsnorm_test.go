@@ -1,7 +1,6 @@
 package rmsnorm
 
 import (
-	"fmt"
 	"testing"
 
 	"crossover/kernels"
@@ -44,16 +43,4 @@ func TestPlanCopies(t *testing.T) {
 	if e := kernels.RelativeError(y, []float64{2, 4}); !(e < 1e-4) {
 		t.Errorf("%v after a change of the weights, want [2 4]", y)
 	}
-}
-
-func Example() {
-	plan, err := New(nil, Params{Weights: []float32{1, 1, 2, 2}}) // nil: no calibration
-	if err != nil {
-		panic(err)
-	}
-	defer plan.Close()
-	x := []float32{1, -1, 1, -1, 3, 3, 3, 3} // two rows
-	err = plan.Apply(x, x)
-	fmt.Printf("%.2f %v\n", x, err)
-	// Output: [1.00 -1.00 2.00 -2.00 1.00 1.00 2.00 2.00] <nil>
 }
