@@ -3,7 +3,8 @@
 // A plan filters any number of channels with one section, or with a cascade of sections. Each channel has a state, which is
 // kept from call to call until Reset. The package does not change coefficients during a signal. It designs Butterworth
 // low-passes only: [Lowpass] and [LowpassCascade]. [Normalise] takes coefficients from elsewhere. Programs make a [Plan] or a
-// [CascadePlan] and call Process.
+// [CascadePlan] and call Process. The samples of a call are channels×n, row-major: all n samples of the first channel, then
+// those of the second.
 //
 // The section is direct form II transposed: with input x, output y and state s1, s2,
 //
