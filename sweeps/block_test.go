@@ -29,6 +29,9 @@ func blockOrders(t *testing.T, seed uint64, blocks int) ([][]string, *sweeps.Res
 	if len(r.Samples.Blocks) != blocks {
 		t.Fatalf("there are %d blocks, want %d", len(r.Samples.Blocks), blocks)
 	}
+	if m.calls > len(m.log) {
+		t.Fatalf("the log has %d of %d calls", len(m.log), m.calls)
+	}
 	var orders [][]string
 	for calls := m.log[len(m.log)-4*blocks:]; len(calls) > 0; calls = calls[4:] {
 		orders = append(orders, calls[:4])

@@ -26,7 +26,7 @@ type machine struct {
 
 	slept    float64 // seconds
 	calls    int
-	log      []string // the implementations of the first calls
+	log      []string // the implementations of the first 4096 calls
 	open     int      // number of bound calls
 	released int      // number of calls that were released more than once
 	binds    map[string]int

@@ -88,7 +88,8 @@ type Options struct {
 	Together *Together
 
 	// Virtual says that Clock shows virtual time. The sweep then leaves the garbage collector on, because a collection takes no
-	// measured time and many sweeps may run at once. It is not locked to a thread, because its readings are true of all threads.
+	// measured time and many sweeps may run at once. For the same reason it gives no memory back before cold calls. It is not
+	// locked to a thread, because its readings are true of all threads.
 	Virtual bool
 
 	// Throttled reports whether the thermal state is one in which no time can be trusted; nil means never.

@@ -61,7 +61,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 
 var errInterrupted = command.Interrupted(errors.New("interrupted: rounds that were under way say nothing"))
 
-// run is the command.
+// run parses the arguments, makes the fixture and does the rounds.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {

@@ -45,7 +45,15 @@ func TestNothingIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.doRounds(t.Context(), &stdout, &stderr, f, t.TempDir()); err != nil {
+	folder, remove, err := o.folder() // it stays if something was lost
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses, err := o.doRounds(t.Context(), &stdout, &stderr, f, folder)
+	if losses == 0 {
+		remove()
+	}
+	if err != nil {
 		t.Errorf("%v\n%s%s", err, stderr.String(), stdout.String())
 	}
 	t.Log("\n" + stdout.String())
