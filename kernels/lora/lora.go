@@ -106,16 +106,20 @@ var axes = []kernels.Axis{
 var Op = kernels.Declare(declared("lora", "y[r,o] = scale·Σₖ (Σᵢ x[r,i]·A[i,k])·B[k,o], x rows×d, A d×rank, B rank×d, row-major",
 	func(s kernels.Shape) Params { return noise(s, false) },
 	// The matrices, x or y, and the operations.
-	[]surface.Feature{kernels.Power(1, 1, 0), kernels.Power(1, 0, 1), kernels.Power(1, 1, 1)}))
+	[]surface.Feature{kernels.Power(1, 1, 0), kernels.Power(1, 0, 1), kernels.Power(1, 1, 1)},
+	kernels.Revised(1, kernels.InGo(inGo, inParallel)))) // a single row is not packed
 
 // OnLayer declares an adapter on its layer.
 var OnLayer = kernels.Declare(declared("lora-linear",
 	"y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o] + scale·Σₖ (Σᵢ x[r,i]·A[i,k])·B[k,o], x rows×d, W d×d, A d×rank, B rank×d, row-major",
 	func(s kernels.Shape) Params { return noise(s, true) },
 	// The weights, the operations of the layer, and those of the adapter.
-	[]surface.Feature{kernels.Power(2, 0, 0), kernels.Power(2, 0, 1), kernels.Power(1, 1, 1)}))
+	[]surface.Feature{kernels.Power(2, 0, 0), kernels.Power(2, 0, 1), kernels.Power(1, 1, 1)},
+	kernels.InGo(inGo, inParallel)))
 
-func declared(name, formula string, params func(s kernels.Shape) Params, features []surface.Feature) kernels.Op[Params] {
+func declared(
+	name, formula string, params func(s kernels.Shape) Params, features []surface.Feature, own kernels.Makers[Params],
+) kernels.Op[Params] {
 	return kernels.Op[Params]{
 		Name:     name,
 		Formula:  formula,
@@ -143,7 +147,7 @@ func declared(name, formula string, params func(s kernels.Shape) Params, feature
 			return w
 		},
 		By: []kernels.Makers[Params]{
-			kernels.InGo(inGo, inParallel),
+			own,
 			kernels.OpenBLAS(byOpenBLAS),
 			kernels.Framework("", byAccelerate),
 			kernels.KernelTextFor("", byText),

@@ -49,6 +49,9 @@ func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
 	if p.packedRows != nil {
 		return p.packedRows.panels(l, terms, first)
 	}
+	if count == 1 && p.alpha == 1 && (!p.turnedA || p.m == 1) {
+		return p.a[first*p.k+l:][:terms] // a single row lies as kernels read it
+	}
 	w.a = grown(w.a, count*terms)
 	if p.turnedA {
 		packTurnedA(w.a, p.a[l*p.m+first:], p.m, terms, count)
