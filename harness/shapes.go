@@ -329,18 +329,20 @@ func onProcessor(o *calibration.Operation, names []string) []string {
 	return out
 }
 
-// pointsOfCases returns the points of an operation on the lines of its cases. An axis that is no parameter of a case has its
-// size, as all axes of square matrices have.
+// pointsOfCases returns the points of an operation on the lines of its cases, as all runs of a case measured them. An axis that
+// is no parameter of a case has its size, as all axes of square matrices have.
 func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) []surfaces.Point {
 	var all []surfaces.Point
 	for k := range r.Entry.Cases {
 		c := &r.Entry.Cases[k]
-		set := r.Timings[c.Name]
-		if c.Operation != o.Name || set == nil || placementOf(c) != o.Placement {
+		if c.Operation != o.Name || r.Timings[c.Name] == nil || placementOf(c) != o.Placement {
 			continue
 		}
-		set = sameAs(r.Shapes[shapesName(o)], set)
-		all = append(all, surfaces.Points(set.For(implementations), func(size int) []int {
+		joined := &timings.Set{Case: c.Name, Implementations: implementations}
+		for _, run := range r.History(c.Name) {
+			joined.Blocks = append(joined.Blocks, sameAs(r.Shapes[shapesName(o)], run).For(implementations).Blocks...)
+		}
+		all = append(all, surfaces.Points(joined, func(size int) []int {
 			shape := make([]int, len(o.Axes))
 			for i, a := range o.Axes {
 				shape[i] = size

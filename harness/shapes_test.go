@@ -241,3 +241,32 @@ func TestShapesAreTakenBack(t *testing.T) {
 		t.Errorf("%d operations and %d samples, want none", len(r.Entry.Operations), len(r.Shapes))
 	}
 }
+
+// A surface is fitted to what all runs of a case measured on its line: at a size of two runs, to the median of both.
+func TestPointsOfAllRunsOfACase(t *testing.T) {
+	times := func(seconds map[int]float64) *timings.Set {
+		set := &timings.Set{Case: "sum", Implementations: []string{"a", "b"}}
+		for _, size := range []int{100, 200} {
+			if s, ok := seconds[size]; ok {
+				set.Blocks = append(set.Blocks, timings.Block{Size: size, Twin: -1, Iterations: []int{1, 1}, Seconds: []float64{s, 2 * s}})
+			}
+		}
+		return set
+	}
+	r := &Run{
+		Entry: calibration.Host{Cases: []calibration.Case{{
+			Name: "sum", Operation: "sum", Implementations: []calibration.Implementation{{Name: "a"}, {Name: "b"}},
+		}}},
+		Timings: map[string]*timings.Set{"sum": times(map[int]float64{100: 1})},
+		Earlier: map[string][]*timings.Set{"sum": {times(map[int]float64{100: 4, 200: 5})}},
+	}
+	points := r.pointsOfCases(&calibration.Operation{Name: "sum", Placement: "caller", Axes: []calibration.Axis{{Name: "n"}}}, []string{"b"})
+	if len(points) != 2 || points[0].Shape[0] != 100 || points[1].Shape[0] != 200 {
+		t.Fatalf("points %v, want one at 100 and one at 200", points)
+	}
+	for k, want := range []float64{4, 10} { // √(2·8), and 10 of the earlier run alone
+		if got := math.Exp(points[k].LogSeconds[0]); math.Abs(got-want) > 1e-9 {
+			t.Errorf("at %d: %v s, want %v", points[k].Shape[0], got, want)
+		}
+	}
+}
