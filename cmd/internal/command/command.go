@@ -103,19 +103,23 @@ func SelectCases(all []kernels.Case, pattern string) ([]kernels.Case, error) {
 		return nil, err
 	}
 	var chosen []kernels.Case
+	var names, near []string // near are the cases of operations that match
 	for _, c := range all {
 		if matches.MatchString(c.Name) {
 			chosen = append(chosen, c)
 		}
-	}
-	if len(chosen) == 0 {
-		names := make([]string, len(all))
-		for i, c := range all {
-			names[i] = c.Name
+		if matches.MatchString(c.Operation) {
+			near = append(near, c.Name)
 		}
-		return nil, Usage("--ops %q matches no case (there are %s)", pattern, strings.Join(names, ", "))
+		names = append(names, c.Name)
 	}
-	return chosen, nil
+	switch {
+	case len(chosen) > 0:
+		return chosen, nil
+	case len(near) > 0:
+		return nil, Usage("--ops %q matches operations and no case: names of cases go on, such as %s", pattern, strings.Join(near, ", "))
+	}
+	return nil, Usage("--ops %q matches no case (there are %s)", pattern, strings.Join(names, ", "))
 }
 
 // Environment describes the software of this machine and its present condition.

@@ -108,4 +108,10 @@ func TestSelectCases(t *testing.T) {
 			t.Errorf("pattern %q: error %v, want one that names the flag", pattern, err)
 		}
 	}
+	// A pattern of an operation's whole name matches no case with parameters. The error names the cases of the operation only.
+	all = append(all, kernels.Case{Name: "biquad/n=512", Operation: "biquad"})
+	_, err := SelectCases(all, "^(biquad|stft)$")
+	if err == nil || !strings.HasSuffix(err.Error(), "such as biquad/n=512") {
+		t.Errorf("error %v, want one that names biquad/n=512", err)
+	}
 }
