@@ -114,7 +114,7 @@ func (t *table) created(asked *askedSize) time.Time {
 func (e *Explanation) isPredicted(p *predicted, beyond, passed string) {
 	reason := "predicted to be the fastest"
 	if passed != "" {
-		reason = "predicted to be the next best, as " + passed
+		reason = "predicted to be the fastest of the others (" + passed + "),"
 	}
 	e.Prediction = p.prediction()
 	e.Answer = Predicted

@@ -300,8 +300,8 @@ func TestCutWithoutAnImplementation(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	c := d.Case("stft/n_fft=1024,hop=256", "go", "metal") // they cross at n = 25 000
 	expect(t, c, 2000, "go", "predicted to be the fastest from")
-	expect(t, c, 24_700, "go", "predicted to be the next best, as accelerate is not there from")
-	expect(t, c, 25_300, "metal", "predicted to be the next best, as accelerate is not there from")
+	expect(t, c, 24_700, "go", "predicted to be the fastest of the others (accelerate is not there), from")
+	expect(t, c, 25_300, "metal", "predicted to be the fastest of the others (accelerate is not there), from")
 	expect(t, c, 1<<20, "metal", "predicted to be the fastest from")
 	none := d.Case("stft/n_fft=1024,hop=256", "cuda")
 	expect(t, none, 2000, CPU, "nothing on record can be used: accelerate is not there, go is not there, metal is not there")
@@ -333,7 +333,7 @@ func TestCutPolicies(t *testing.T) {
 	if err := d.SetThermal("critical"); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, c, 1_000_000, "accelerate", "next best, as metal runs on the GPU and the thermal state is critical")
+	expect(t, c, 1_000_000, "accelerate", "of the others (metal runs on the GPU and the thermal state is critical), from")
 	if err := d.SetThermal("nominal"); err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestCutPolicies(t *testing.T) {
 	o.Implementations[2].Name, o.Surface.Implementations[2].Name = "cuda", "cuda"
 	file.Hosts[0].Operations = []calibration.Operation{o} // of a machine with another GPU
 	expect(t, newDispatcherFor(t, file, epyc).Case("stft/n_fft=1024,hop=256"), 1_000_000, "accelerate",
-		"next best, as cuda was measured on another GPU")
+		"of the others (cuda was measured on another GPU), from")
 	if got := newDispatcherFor(t, file, epyc).Operation("stft").ChooseShape(1024, 256, 1_000_000); got != "accelerate" {
 		t.Errorf("ChooseShape chooses %s", got)
 	}
@@ -630,7 +630,7 @@ func TestCaseAlongLengths(t *testing.T) {
 	d.SetGPUWait(time.Second)
 	expect(t, c, 441, "go", "the GPU is busy for 1s")
 	d.SetGPUWait(0)
-	expect(t, d.Case("fft/batch=50", "accelerate", "go"), 441, "go", "predicted to be the next best, as metal is not there")
+	expect(t, d.Case("fft/batch=50", "accelerate", "go"), 441, "go", "predicted to be the fastest of the others (metal is not there)")
 	expect(t, d.Case("fft/batch=50", "cuda"), 441, CPU, "nothing on record can be used")
 }
 

@@ -88,15 +88,16 @@ func (j *joint) remember(from *Run, name string) {
 	}
 }
 
-// addEarlier adds the timings of a run to the earlier timings of the last case. It does nothing if the case has these
-// timings already, or has enough.
+// addEarlier adds the timings of a run to the earlier timings of the last case, without what a GPU measured: the file says only of
+// the newest run where the time of a call on a GPU goes. It does nothing if the case has these timings already, or has enough.
 func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	c := &j.Entry.Cases[len(j.Entry.Cases)-1]
 	if len(set.Blocks) == 0 || len(c.Earlier) == MostRuns-1 {
 		return
 	}
+	set = set.WithoutGPU()
 	samples := set.Digest()
-	if samples == j.Timings[c.Name].Digest() || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Samples == samples }) {
+	if samples == j.Timings[c.Name].WithoutGPU().Digest() || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Samples == samples }) {
 		return
 	}
 	number := j.number(run)

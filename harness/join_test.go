@@ -44,3 +44,31 @@ func TestJoinTakesARunOnce(t *testing.T) {
 		}
 	}
 }
+
+// Only the newest run of a case keeps what a GPU measured. Joined again, the run before is still known as the same.
+func TestEarlierRunsKeepNoTimesOfGPUs(t *testing.T) {
+	none := func(string) bool { return false }
+	run := func(second int, seconds float64) *Run {
+		r := oneCase(second, seconds)
+		r.Timings["sum"].Blocks[0].SetTimesOnGPU(0, timings.GPUTimes{Busy: seconds / 2})
+		return r
+	}
+	older := run(1, 1e-6)
+	j := Join(older, Join(older, run(2, 2e-6), none, none), none, none)
+	if _, told := j.Timings["sum"].Blocks[0].TimesOnGPU(0); !told {
+		t.Error("the newest run lost what the GPU measured")
+	}
+	if n := len(j.Earlier["sum"]); n != 1 {
+		t.Fatalf("%d earlier runs, want 1", n)
+	}
+	earlier := j.Earlier["sum"][0]
+	if _, told := earlier.Blocks[0].TimesOnGPU(0); told || earlier.Blocks[0].Seconds[0] != 1e-6 {
+		t.Errorf("the earlier run has %+v, want its time and nothing of a GPU", earlier.Blocks[0])
+	}
+	if got, want := j.Entry.Cases[0].Earlier[0].Samples, earlier.Digest(); got != want {
+		t.Errorf("the entry says that the samples are %s, and they are %s", got, want)
+	}
+	if _, told := older.Timings["sum"].Blocks[0].TimesOnGPU(0); !told {
+		t.Error("the joined run itself was changed")
+	}
+}

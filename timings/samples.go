@@ -205,5 +205,15 @@ func (s *Set) For(implementations []string) *Set {
 	return out
 }
 
+// WithoutGPU returns the set without the times that a GPU measured.
+func (s *Set) WithoutGPU() *Set {
+	out := *s
+	out.Blocks = slices.Clone(s.Blocks)
+	for i := range out.Blocks {
+		out.Blocks[i].GPU = nil
+	}
+	return &out
+}
+
 // Timed reports whether the block holds a time of implementation i.
 func (b *Block) Timed(i int) bool { return i < len(b.Seconds) && !math.IsNaN(b.Seconds[i]) }
