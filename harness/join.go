@@ -88,8 +88,8 @@ func (j *joint) remember(from *Run, name string) {
 	}
 }
 
-// addEarlier adds the timings of a run to the earlier timings of the last case, without what a GPU measured: the file says only of
-// the newest run where the time of a call on a GPU goes. It does nothing if the case has these timings already, or has enough.
+// addEarlier adds the timings of a run to the earlier timings of the last case, without what a GPU measured: the file says of the
+// newest run alone how a GPU spent the time of a call. It does nothing if the case has these timings already, or has enough.
 func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	c := &j.Entry.Cases[len(j.Entry.Cases)-1]
 	if len(set.Blocks) == 0 || len(c.Earlier) == MostRuns-1 {
