@@ -115,7 +115,7 @@ var OnLayer = kernels.Declare(declared("lora-linear",
 	func(s kernels.Shape) Params { return noise(s, true) },
 	// The weights, the operations of the layer, and those of the adapter.
 	[]surface.Feature{kernels.Power(2, 0, 0), kernels.Power(2, 0, 1), kernels.Power(1, 1, 1)},
-	kernels.InGo(inGo, inParallel)))
+	kernels.Revised(1, kernels.InGo(inGo, inParallel), "go-parallel"))) // smaller products are divided
 
 func declared(
 	name, formula string, params func(s kernels.Shape) Params, features []surface.Feature, own kernels.Makers[Params],

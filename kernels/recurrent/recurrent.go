@@ -147,7 +147,7 @@ func declare(c *cell) kernels.Op[Params] {
 			return wideLine, s[batch]
 		},
 		By: []kernels.Makers[Params]{
-			kernels.InGo(c.newOwn, c.newOwnParallel),
+			kernels.Revised(1, kernels.InGo(c.newOwn, c.newOwnParallel), "go-parallel"), // smaller products are divided
 			kernels.OpenBLAS(c.newOpenBLAS),
 			kernels.Framework("", c.newFramework),
 			kernels.KernelText("", c.appendLayer),

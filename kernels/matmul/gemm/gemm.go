@@ -35,8 +35,10 @@ const (
 	// computedColumns is blockColumns for a computed B. A block of 128 columns and the weights of a common layer fit into the
 	// second-level cache together.
 	computedColumns = 8 * tileColumns
-	// leastProducts is the number of multiplications, some microseconds of work, that is worth another worker.
-	leastProducts = 1 << 18
+	// leastProducts is the number of multiplications, one to five microseconds of work, that is worth another worker. On 16
+	// cores of an Intel Xeon of family 6, model 207, one row by 512×512 took 18.9 µs on one core, as with four times as many,
+	// and takes 10.8, and 32 rows took 79 µs and take 54. On two cores of the kind, products of 128 Ki lose up to a microsecond.
+	leastProducts = 1 << 16
 )
 
 // Multiplier multiplies matrices, and keeps the memory into which it packs. Only one goroutine at a time may use a
