@@ -12,9 +12,10 @@ import (
 const MostRuns = 6
 
 // Join returns a run that is made of an older run and a newer one. Neither of them may be fitted, and the result is neither
-// fitted nor saved. If kept returns true for a case, the case stays as in the older run. Every other case of the newer run
-// has the newer timings. The older run's timings of such a case become earlier timings. If fresh returns true for the case,
-// they are forgotten instead. A case has at most MostRuns runs. Earlier times of an implementation whose revision has changed
+// fitted nor saved. If kept returns true for a case, the case stays as in the older run, and what the newer run measured of it
+// while the machine was quiet becomes its next timings, if it [StandsBehind]. Every other case of the newer run has the newer
+// timings. The older run's timings of such a case become earlier timings. If fresh returns true for the case, all other timings
+// are forgotten instead. A case has at most MostRuns runs. Earlier times of an implementation whose revision has changed
 // are left out, also those of shapes, and the result's Changes say so. The entry's date, environment and method are those of the
 // run of its first case, which is a kept case if there is one.
 func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
@@ -28,6 +29,10 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	for _, c := range older.Entry.Cases {
 		if kept(c.Name) {
 			j.add(older, c)
+			if !fresh(c.Name) {
+				j.putBehind(newer, &c)
+			}
+			j.rememberEarlier(older, &c)
 		}
 	}
 	for _, c := range newer.Entry.Cases {
@@ -35,6 +40,7 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 			continue
 		}
 		j.add(newer, c)
+		j.rememberEarlier(newer, &c)
 		if !fresh(c.Name) {
 			j.remember(older, c.Name)
 		}
@@ -64,40 +70,61 @@ func (j *joint) number(run calibration.Run) int {
 	return n
 }
 
-// add adds a case of a run, with its earlier timings.
+// add adds a case of a run, without its earlier timings.
 func (j *joint) add(from *Run, c calibration.Case) {
-	earlier := c.Earlier
 	c.Run, c.Earlier = j.number(from.Entry.RunOf(&c)), nil
 	j.Entry.Cases = append(j.Entry.Cases, c)
 	j.Timings[c.Name] = from.Timings[c.Name]
-	for k, e := range earlier {
-		j.addEarlier(from.Entry.EarlierRun(e), from.Earlier[c.Name][k])
-	}
 }
 
 // remember adds the timings that a run has of the last case to the earlier timings of the case.
 func (j *joint) remember(from *Run, name string) {
-	k := slices.IndexFunc(from.Entry.Cases, func(c calibration.Case) bool { return c.Name == name })
-	if k < 0 {
-		return
-	}
-	c := &from.Entry.Cases[k]
-	j.addEarlier(from.Entry.RunOf(c), from.Timings[name])
-	for n, e := range c.Earlier {
-		j.addEarlier(from.Entry.EarlierRun(e), from.Earlier[name][n])
+	if c := caseOf(&from.Entry, name); c != nil {
+		j.addEarlier(from.Entry.RunOf(c), from.Timings[name])
+		j.rememberEarlier(from, c)
 	}
 }
 
-// addEarlier adds the timings of a run to the earlier timings of the last case, without what a GPU measured: the file says of the
-// newest run alone how a GPU spent the time of a call. It does nothing if the case has these timings already, or has enough.
+// rememberEarlier adds the earlier timings that a run has of the last case.
+func (j *joint) rememberEarlier(from *Run, c *calibration.Case) {
+	for n, e := range c.Earlier {
+		j.addEarlier(from.Entry.EarlierRun(e), from.Earlier[c.Name][n])
+	}
+}
+
+// putBehind adds what a newer run measured of the last case, which is that of an older run, while the machine was quiet.
+func (j *joint) putBehind(newer *Run, before *calibration.Case) {
+	if now := caseOf(&newer.Entry, before.Name); now != nil && StandsBehind(now, before, newer.Timings[before.Name]) {
+		j.addEarlier(newer.Entry.RunOf(now), newer.Timings[before.Name].Quiet())
+	}
+}
+
+// StandsBehind reports whether a run adds to what a better run measured of a case: it has times of a quiet machine, of all
+// implementations that competed then, and they are still the same.
+func StandsBehind(now, before *calibration.Case, set *timings.Set) bool {
+	return missing(now, before) == "" && !wrongNow(now, before) && !changedNow(now, before) && len(set.Quiet().Blocks) > 0
+}
+
+// caseOf returns the case of an entry, or nil if there is none.
+func caseOf(entry *calibration.Host, name string) *calibration.Case {
+	for k := range entry.Cases {
+		if entry.Cases[k].Name == name {
+			return &entry.Cases[k]
+		}
+	}
+	return nil
+}
+
+// addEarlier adds the timings of a run to the earlier timings of the last case, in brief. It does nothing if the case has these
+// timings already, or has enough.
 func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	c := &j.Entry.Cases[len(j.Entry.Cases)-1]
 	if len(set.Blocks) == 0 || len(c.Earlier) == MostRuns-1 {
 		return
 	}
-	set = set.WithoutGPU()
+	set = set.Brief()
 	samples := set.Digest()
-	if samples == j.Timings[c.Name].WithoutGPU().Digest() || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Samples == samples }) {
+	if samples == j.Timings[c.Name].Brief().Digest() || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Samples == samples }) {
 		return
 	}
 	number := j.number(run)

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -70,5 +71,37 @@ func TestEarlierRunsKeepNoTimesOfGPUs(t *testing.T) {
 	}
 	if _, told := older.Timings["sum"].Blocks[0].TimesOnGPU(0); !told {
 		t.Error("the joined run itself was changed")
+	}
+}
+
+// What a newer run measured of a kept case stands behind the older run's times, before those of earlier runs, without the blocks
+// that were measured while the machine was not quiet.
+func TestANewerRunStandsBehindAKeptCase(t *testing.T) {
+	none, all := func(string) bool { return false }, func(string) bool { return true }
+	older := Join(oneCase(1, 1e-6), oneCase(2, 2e-6), none, none)
+	newer := oneCase(3, 3e-6)
+	newer.Timings["sum"].Blocks = append(newer.Timings["sum"].Blocks, newer.Timings["sum"].Blocks[0], newer.Timings["sum"].Blocks[0])
+	newer.Timings["sum"].Blocks[0].Disturbed, newer.Timings["sum"].Blocks[1].Crowded = true, true
+	j := Join(older, newer, all, none)
+	firsts := func(j *Run) (seconds []float64) {
+		for _, set := range j.History("sum") {
+			seconds = append(seconds, set.Blocks[0].Seconds[0])
+		}
+		return seconds
+	}
+	if got, want := firsts(j), []float64{2e-6, 3e-6, 1e-6}; !slices.Equal(got, want) {
+		t.Errorf("the runs begin with %v, want %v", got, want)
+	}
+	if n := len(j.Earlier["sum"][0].Blocks); n != 1 {
+		t.Errorf("%d blocks of the newer run, want the quiet one", n)
+	}
+	if run := j.Entry.EarlierRun(j.Entry.Cases[0].Earlier[0]); !run.Created.Equal(newer.Entry.Created) {
+		t.Errorf("the newer run's times are said to be of %v", run.Created)
+	}
+	newer.Timings["sum"].Blocks = newer.Timings["sum"].Blocks[:2]
+	for name, j := range map[string]*Run{"nothing quiet": Join(older, newer, all, none), "forgotten": Join(older, oneCase(3, 3e-6), all, all)} {
+		if got, want := firsts(j), []float64{2e-6, 1e-6}; !slices.Equal(got, want) {
+			t.Errorf("%s: the runs begin with %v, want %v", name, got, want)
+		}
 	}
 }

@@ -89,52 +89,59 @@ func (r *Run) Save(ctx context.Context, folder string) error {
 	return nil
 }
 
-// earlierFolder returns the folder of the samples of an earlier run. Its name is the run's number in the entry.
-func earlierFolder(folder string, e calibration.Earlier) string {
-	return filepath.Join(folder, "earlier", strconv.Itoa(e.Run))
+// EarlierFile returns the path of the file, in the folder of a run, with the samples of all cases of an earlier run. Its name is the
+// run's number in the entry.
+func EarlierFile(folder string, run int) string {
+	return filepath.Join(folder, "earlier", strconv.Itoa(run)+timings.Extension+".gz")
 }
 
 // saveEarlier writes the samples of earlier runs.
 func (r *Run) saveEarlier(ctx context.Context, folder string) error {
+	runs := map[int][]*timings.Set{}
 	for _, c := range r.Entry.Cases {
 		for k, set := range r.Earlier[c.Name] {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			dir := earlierFolder(folder, c.Earlier[k])
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-			if err := cannotSave(set.SaveCompressed(dir)); err != nil {
-				return err
-			}
+			run := c.Earlier[k].Run
+			runs[run] = append(runs[run], set)
+		}
+	}
+	for run, sets := range runs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		path := EarlierFile(folder, run)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return cannotSave(err)
+		}
+		if err := cannotSave(timings.SaveTogether(path, sets)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// compressedFile returns the path of a case's compressed samples in a folder. If the folder has a plain file, as an older
-// version wrote it, compressedFile returns that.
-func compressedFile(folder, caseName string) string {
-	plain := filepath.Join(folder, timings.FileName(caseName))
-	if _, err := os.Lstat(plain); err == nil {
-		return plain
-	}
-	return filepath.Join(folder, timings.CompressedName(caseName))
-}
-
-// loadEarlier reads the samples of the earlier runs of a case.
-func (r *Run) loadEarlier(c *calibration.Case) error {
-	for _, e := range c.Earlier {
-		path := compressedFile(earlierFolder(r.Folder, e), c.Name)
-		set, err := timings.Load(path)
-		switch {
-		case err != nil:
-			return err
-		case set.Case != c.Name || set.Simulated != r.Entry.Simulated || set.Digest() != e.Samples:
-			return fmt.Errorf("%s holds other samples than %s names", path, EntryFile)
+// loadEarlier reads the samples of the earlier runs of all cases.
+func (r *Run) loadEarlier() error {
+	runs := map[int]map[string]*timings.Set{}
+	for k := range r.Entry.Cases {
+		c := &r.Entry.Cases[k]
+		for _, e := range c.Earlier {
+			path := EarlierFile(r.Folder, e.Run)
+			if runs[e.Run] == nil {
+				sets, err := timings.LoadTogether(path)
+				if err != nil {
+					return err
+				}
+				runs[e.Run] = map[string]*timings.Set{}
+				for _, set := range sets {
+					runs[e.Run][set.Case] = set
+				}
+			}
+			set := runs[e.Run][c.Name]
+			if set == nil || set.Simulated != r.Entry.Simulated || set.Digest() != e.Samples {
+				return fmt.Errorf("%s holds other samples of %s than %s names", path, c.Name, EntryFile)
+			}
+			r.Earlier[c.Name] = append(r.Earlier[c.Name], set)
 		}
-		r.Earlier[c.Name] = append(r.Earlier[c.Name], set)
 	}
 	return nil
 }
@@ -187,13 +194,13 @@ func Load(folder string) (*Run, error) {
 		if err == nil {
 			err = agree(c, set, r.Entry.Simulated)
 		}
-		if err == nil {
-			err = r.loadEarlier(c)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", folder, err)
 		}
 		r.Timings[c.Name] = set
+	}
+	if err := r.loadEarlier(); err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	return r, nil
 }

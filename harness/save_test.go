@@ -1,7 +1,6 @@
 package harness_test
 
 import (
-	"bytes"
 	"cmp"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func savedRuns(t *testing.T) (joined *harness.Run, folder, oldest string) {
 	}
 	folder = t.TempDir()
 	must(t, joined.Save(t.Context(), folder))
-	return joined, folder, filepath.Join(folder, "earlier", "2", "launch.bench.gz")
+	return joined, folder, harness.EarlierFile(folder, 2)
 }
 
 func must(t *testing.T, err error) {
@@ -71,8 +70,11 @@ func TestRunsAreCompressed(t *testing.T) {
 	if _, err := os.Stat(harness.CaseFile(folder, "launch")); err != nil {
 		t.Error(err)
 	}
-	for _, folder := range []string{filepath.Join(folder, "cases"), filepath.Dir(oldest)} {
-		if got, want := files(t, folder), []string{"launch.bench.gz"}; !slices.Equal(got, want) {
+	for folder, want := range map[string][]string{
+		filepath.Join(folder, "cases"): {"launch.bench.gz"},
+		filepath.Dir(oldest):           {"1.bench.gz", "2.bench.gz"},
+	} {
+		if got := files(t, folder); !slices.Equal(got, want) {
 			t.Errorf("%s holds %v, want %v", folder, got, want)
 		}
 	}
@@ -87,37 +89,6 @@ func TestRunsAreCompressed(t *testing.T) {
 	}
 	if runs := len(loaded.History("launch")); runs != 3 {
 		t.Errorf("it is fitted from %d runs", runs)
-	}
-}
-
-// Samples of earlier runs that an older version saved as plain text are read, and are compressed when the run is saved
-// again.
-func TestPlainEarlierRunsAreCompressedWhenSaved(t *testing.T) {
-	_, folder, oldest := savedRuns(t)
-	compressed, err := os.ReadFile(oldest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := timings.Load(oldest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t, os.Remove(oldest))
-	var plain bytes.Buffer
-	must(t, set.Write(&plain))
-	must(t, os.WriteFile(strings.TrimSuffix(oldest, ".gz"), plain.Bytes(), 0o644))
-	loaded, err := harness.Load(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := t.TempDir()
-	must(t, loaded.Save(t.Context(), again))
-	path := filepath.Join(again, "earlier", "2", "launch.bench.gz")
-	if got, want := files(t, filepath.Dir(path)), []string{"launch.bench.gz"}; !slices.Equal(got, want) {
-		t.Errorf("saved again, an earlier run holds %v, want %v", got, want)
-	}
-	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, compressed) {
-		t.Errorf("saved again, an earlier run holds other bytes (%v)", err)
 	}
 }
 
@@ -136,15 +107,15 @@ func TestLoadOfDamagedEarlierRuns(t *testing.T) {
 		"a file of others beside it": {func() error {
 			return os.WriteFile(filepath.Join(filepath.Dir(oldest), "notes.gz"), []byte("notes"), 0o644)
 		}, ""},
-		"gone":           {func() error { return nil }, "launch.bench.gz: no such file"},
-		"cut":            {write(whole[:len(whole)/2]), "launch.bench.gz: cannot be decompressed"},
-		"empty":          {write(nil), "launch.bench.gz: cannot be decompressed"},
-		"not compressed": {write([]byte("hello")), "launch.bench.gz: cannot be decompressed"},
+		"gone":           {func() error { return nil }, "2.bench.gz: no such file"},
+		"cut":            {write(whole[:len(whole)/2]), "2.bench.gz: cannot be decompressed"},
+		"empty":          {write(nil), "2.bench.gz: cannot be decompressed"},
+		"not compressed": {write([]byte("hello")), "2.bench.gz: cannot be decompressed"},
 		"a folder":       {func() error { return os.Mkdir(oldest, 0o755) }, "not a regular file"},
 		"samples of another run": {func() error {
-			text, err := os.ReadFile(filepath.Join(folder, "earlier", "1", "launch.bench.gz"))
+			text, err := os.ReadFile(harness.EarlierFile(folder, 1))
 			return cmp.Or(err, os.WriteFile(oldest, text, 0o644))
-		}, "launch.bench.gz holds other samples than sweep.json.gz names"},
+		}, "2.bench.gz holds other samples of launch than sweep.json.gz names"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.want != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -432,7 +433,7 @@ func (r *Run) loadShapes(killed bool) error {
 	var operations []calibration.Operation
 	for _, o := range r.Entry.Operations {
 		name := shapesName(&o)
-		set, err := timings.Load(compressedFile(r.Folder, name))
+		set, err := timings.Load(filepath.Join(r.Folder, timings.CompressedName(name)))
 		if errors.Is(err, fs.ErrNotExist) && killed {
 			continue
 		}

@@ -3,6 +3,7 @@ package timings
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,13 +115,13 @@ func TestLoadNoticesDamageOfCompressedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range whole {
-		if _, err := readCompressed(bytes.NewReader(whole[:n]), "x"); err == nil {
+		if _, err := unpack(bytes.NewReader(whole[:n]), "x"); err == nil {
 			t.Errorf("cut after %d bytes of %d: no error", n, len(whole))
 		}
 		for bit := range 8 {
 			changed := bytes.Clone(whole)
 			changed[n] ^= 1 << bit
-			if got, err := readCompressed(bytes.NewReader(changed), "x"); err == nil && got.Digest() != want.Digest() {
+			if got, err := unpack(bytes.NewReader(changed), "x"); err == nil && got.Digest() != want.Digest() {
 				t.Errorf("bit %d of byte %d flipped: other samples and no error", bit, n)
 			}
 		}
@@ -142,5 +143,67 @@ func TestSaveCompressedOfNothing(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("%v is there", left)
+	}
+}
+
+// unpack reads what writeCompressed wrote of one set.
+func unpack(r io.Reader, name string) (*Set, error) {
+	data, err := decompress(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return parse(data, name)
+}
+
+// Sets that are saved together come back one by one, in order. Those without blocks are left out.
+func TestSavedTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "2.bench.gz")
+	want := []*Set{example(), onGPU(), ordered()}
+	if err := SaveTogether(path, []*Set{want[0], {Case: "nothing"}, want[1], want[2]}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := LoadTogether(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+	var text bytes.Buffer
+	for _, set := range want {
+		if err := set.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"cut within the second set":  {text.String()[:text.Len()/2], "2.bench.gz: case 2:"},
+		"a changed time":             {strings.Replace(text.String(), "sec/op", "Sec/op", 1), "2.bench.gz: case 1:"},
+		"lines behind the last set":  {text.String() + "more\n", "2.bench.gz: case 4: no samples in it"},
+		"a last line without an end": {strings.TrimSuffix(text.String(), "\n"), "2.bench.gz: case 3:"},
+	} {
+		if err := os.WriteFile(path, compressed(t, []byte(c.text)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadTogether(path); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", name, err, c.want)
+		}
+	}
+}
+
+// In brief, a set has its times, visits and states of the machine, and nothing else of its blocks.
+func TestBrief(t *testing.T) {
+	set := &Set{Case: "sum", Implementations: []string{"go", "cuda"}, Blocks: []Block{{
+		Size: 64, Visit: 3, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{7, 8}, Twin: 0, TwinSeconds: 3e-6, TwinPosition: 2,
+		Positions: []int{1, 3}, GPU: []GPUTimes{{}, {Span: 1e-6}}, Elapsed: 1.5, Epoch: 2, Disturbed: true, Crowded: true,
+	}}}
+	want := []Block{{
+		Size: 64, Visit: 3, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{7, 8}, Twin: 0, TwinSeconds: 3e-6,
+		Epoch: 2, Disturbed: true, Crowded: true,
+	}}
+	if diff := cmp.Diff(want, set.Brief().Blocks); diff != "" {
+		t.Error(diff)
+	}
+	if set.Blocks[0].GPU == nil || set.Blocks[0].Elapsed == 0 {
+		t.Error("the set itself was changed")
 	}
 }

@@ -484,13 +484,18 @@ func (s *Set) SaveCompressed(dir string) error {
 		}
 		return nil
 	}
-	f, err := os.CreateTemp(dir, ".samples-*")
+	return replace(path, func(w io.Writer) error { return writeCompressed(w, s) })
+}
+
+// replace writes a temporary file beside path, and then puts it in the place of path.
+func replace(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".samples-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	buffered := bufio.NewWriter(f)
-	if err = cmp.Or(s.writeCompressed(buffered), buffered.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err = cmp.Or(write(buffered), buffered.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
@@ -498,6 +503,24 @@ func (s *Set) SaveCompressed(dir string) error {
 
 // Load reads the sample file at path, as SaveCompressed wrote it. It may also be plain text, as Write writes it.
 func Load(path string) (*Set, error) {
+	f, err := openSamples(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	name := filepath.Base(path)
+	if !strings.HasSuffix(name, compressedExtension) {
+		return Read(f, name)
+	}
+	data, err := decompress(f, name)
+	if err != nil {
+		return nil, err
+	}
+	return parse(data, name)
+}
+
+// openSamples opens a regular file.
+func openSamples(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -505,14 +528,5 @@ func Load(path string) (*Set, error) {
 	if !info.Mode().IsRegular() { // checked before opening, because opening a pipe waits for a writer
 		return nil, fmt.Errorf("%s: not a regular file (want samples that calibrate saved)", path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	name := filepath.Base(path)
-	if strings.HasSuffix(name, compressedExtension) {
-		return readCompressed(f, name)
-	}
-	return Read(f, name)
+	return os.Open(path)
 }

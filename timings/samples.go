@@ -205,13 +205,22 @@ func (s *Set) For(implementations []string) *Set {
 	return out
 }
 
-// WithoutGPU returns the set without the times that a GPU measured.
-func (s *Set) WithoutGPU() *Set {
+// Brief returns the set without what no fit reads: the order of the batches in a block, when the block began, and the times that
+// a GPU measured.
+func (s *Set) Brief() *Set {
 	out := *s
 	out.Blocks = slices.Clone(s.Blocks)
 	for i := range out.Blocks {
-		out.Blocks[i].GPU = nil
+		b := &out.Blocks[i]
+		b.GPU, b.Positions, b.TwinPosition, b.Elapsed = nil, nil, 0, 0
 	}
+	return &out
+}
+
+// Quiet returns the blocks that were measured while the machine was quiet and no neighbour was there.
+func (s *Set) Quiet() *Set {
+	out := *s
+	out.Blocks = slices.DeleteFunc(slices.Clone(s.Blocks), func(b Block) bool { return b.Disturbed || b.Crowded })
 	return &out
 }
 

@@ -17,7 +17,8 @@ type publication struct {
 	measured *harness.Run // the run that was measured or loaded: all of run, or a part of it
 	replaced *harness.Run // the run of the old entry; nil if there is none or its samples are elsewhere
 	changes  []string     // implementations whose earlier times are left out, a line for each operation
-	kept     []string     // measured cases whose old entry is better, each with the reason
+	kept     []string     // measured cases whose old entry is better and that add nothing to it, each with the reason
+	behind   int          // number of measured cases whose old entry is better, and to which they add
 	backup   string       // name of the copy of the file; "" if none was made
 	drawn    string       // folder of the drawn charts
 	charts   int          // number of charts that moved to their places
@@ -39,12 +40,11 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	if o.replacesAll(&r.Entry) {
 		return p, nil
 	}
-	stay, better := o.compare(&r.Entry)
-	p.kept = better
+	stay := o.compare(r, p)
 	switch {
-	case len(better) > 0 && len(better) == count(&r.Entry) && len(r.Entry.Operations) == 0:
+	case len(p.kept) > 0 && len(p.kept) == count(&r.Entry) && len(r.Entry.Operations) == 0:
 		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): --force replaces it, -o FILE writes elsewhere",
-			o.output, better[0])
+			o.output, p.kept[0])
 	case len(stay) == 0 && (o.forgets() || baseErr != nil || !adds(base, r)):
 		return p, nil
 	case errors.Is(baseErr, fs.ErrNotExist):
@@ -63,8 +63,9 @@ func (o *output) replacesAll(now *calibration.Host) bool {
 }
 
 // compare returns the cases of the old entry that stay: those of which the run measured nothing and, unless forced, those
-// that it measured less well. better has the latter, each with the reason.
-func (o *output) compare(now *calibration.Host) (stay, better []string) {
+// that it measured less well. It puts what becomes of the latter into p.
+func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
+	now := &r.Entry
 	for k := range o.old.Cases {
 		was := &o.old.Cases[k]
 		n := slices.IndexFunc(now.Cases, func(c calibration.Case) bool { return c.Name == was.Name })
@@ -75,12 +76,18 @@ func (o *output) compare(now *calibration.Host) (stay, better []string) {
 		if o.force || refitted(o.old, was, now, &now.Cases[n]) {
 			continue
 		}
-		if reason := harness.Poorer(&now.Cases[n], was); reason != "" {
-			stay = append(stay, was.Name)
-			better = append(better, was.Name+": "+reason)
+		reason := harness.Poorer(&now.Cases[n], was)
+		if reason == "" {
+			continue
+		}
+		stay = append(stay, was.Name)
+		if !o.forgets() && harness.StandsBehind(&now.Cases[n], was, r.Timings[was.Name]) {
+			p.behind++
+		} else {
+			p.kept = append(p.kept, was.Name+": "+reason)
 		}
 	}
-	return stay, better
+	return stay
 }
 
 // refitted reports whether a case of the new entry is the old one, fitted again from the same samples.

@@ -154,7 +154,7 @@ func (o *output) copyAside() (string, error) {
 func (o *output) place(p *publication) (err error) {
 	defer os.RemoveAll(p.drawn)
 	behind := []*harness.Run{p.replaced}
-	if len(p.kept) == 0 { // otherwise it has samples that the new run does not have
+	if len(p.kept) == 0 { // otherwise it has samples that the new run does not have, of cases that add nothing
 		behind = append(behind, p.measured)
 	}
 	for _, r := range behind {
@@ -192,6 +192,9 @@ func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	}
 	if base := p.replaced; base != nil && p.run != p.measured && base.Entry.Edited {
 		warnEdited(stderr, base)
+	}
+	if p.behind > 0 {
+		fmt.Fprintf(stderr, "calibrate: added behind an earlier run that measured more: %s\n", command.Plural(p.behind, "case"))
 	}
 	if len(p.kept) > 0 {
 		fmt.Fprintf(stderr, "calibrate: warning: %s kept %s that this run measured less well (%s): %s --force replaces them\n",

@@ -395,25 +395,56 @@ func TestAPartialRunKeepsTheOtherCases(t *testing.T) {
 	}
 }
 
-// Cases that a run measured less well stay as they were. If it measured nothing better, everything stays.
-func TestAPoorerRunReplacesNothing(t *testing.T) {
+// What a run measured less well stands behind what was measured before. Taken again, the same run adds nothing more.
+func TestAPoorerRunStandsBehind(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
 	poor := filepath.Join(f.root, "poor.json")
-	succeed(t, twoCases(2), "-o", poor, "--sizes", "64:4Ki")
+	succeed(t, twoCases(2), "-o", poor, "--sizes", "64:4Ki", "--seed", "9")
+	add := []string{"--from", filepath.Join(f.root, "poor", "data", thisID()), "-o", f.file, "--data", f.data, "--plots", f.plots}
+	for n := range 2 {
+		stderr := succeed(t, scripted.New(1, 0), add...)
+		if !strings.Contains(stderr, "calibrate: added behind an earlier run that measured more: 2 cases\n") {
+			t.Errorf("time %d: %q", n, stderr)
+		}
+		file, err := calibration.Load(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range file.Hosts[0].Cases {
+			first := file.Hosts[0].RunOf(&c).Method.Seed
+			if len(c.Earlier) != 1 || first != 7 || file.Hosts[0].EarlierRun(c.Earlier[0]).Method.Seed != 9 || c.Axis.To <= 4096 {
+				t.Errorf("time %d: %s of the run with seed %d, to %d, has other runs %+v", n, c.Name, first, c.Axis.To, c.Earlier)
+			}
+		}
+		refits(t, f.file, f.host())
+	}
+	succeed(t, scripted.New(1, 0), append(add, "--force")...)
+	if file, err := calibration.Load(f.file); err != nil || len(file.Hosts[0].Cases[0].Earlier) != 0 || file.Hosts[0].Cases[0].Axis.To > 4096 {
+		t.Errorf("--force replaced nothing (%v)", err)
+	}
+	if _, err := os.Stat(f.file + ".bak"); err != nil {
+		t.Error("--force kept no copy")
+	}
+}
+
+// A run that measured nothing better and adds nothing changes nothing.
+func TestARunThatAddsNothingReplacesNothing(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	m := scripted.New(2, 0.01)
+	for _, name := range []string{"fft/batch=1", "sum"} {
+		m.Add(name, map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9)}, nil) // b is not there today
+	}
+	poor := filepath.Join(f.root, "poor.json")
+	succeed(t, m, "-o", poor)
 	before := tree(t, f.root)
 	_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", filepath.Join(f.root, "poor", "data", thisID()),
 		"-o", f.file, "--data", f.data, "--plots", f.plots)
-	if code != command.ExitFailed || !strings.Contains(stderr, "fewer sizes") || !strings.Contains(stderr, "--force") {
+	if code != command.ExitFailed || !strings.Contains(stderr, "b did not compete") || !strings.Contains(stderr, "--force") {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 	sameTree(t, before, tree(t, f.root))
-	succeed(t, scripted.New(1, 0), "--from", filepath.Join(f.root, "poor", "data", thisID()),
-		"-o", f.file, "--data", f.data, "--plots", f.plots, "--force")
-	if read(t, f.file+".bak") != before[f.file] {
-		t.Error("--force kept no copy")
-	}
-	refits(t, f.file, f.host())
 }
 
 func TestARunOfWhichSomeIsPoorer(t *testing.T) {

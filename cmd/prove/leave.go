@@ -20,12 +20,12 @@ func printLeftOut(ctx context.Context, stdout io.Writer, dir string) error {
 	fmt.Fprintf(stdout, "left out: how well other runs predict each run, on the measured samples in %s (%s of %s)\n\n",
 		dir, command.Plural(r.Runs, "run"), command.Plural(r.Cases, "case"))
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "intervals of\tthresholds\tinterval holds\tmean score\tnot foreseen\t")
+	fmt.Fprintln(w, "intervals of\tthresholds\tinterval holds\tmean score\tmedian off\tnot foreseen\t")
 	for _, row := range leftOutRows(r) {
 		printIntervals(w, row.name, &row.predicted.Intervals)
 	}
 	printIntervals(w, "the mean of their thresholds", &r.Means)
-	fmt.Fprintln(w, "\t\t\t\t\t\nchoices of\tpairs\tcost below 1 %\tmean cost\tlower bound above 5 %\tthresholds a case\t")
+	fmt.Fprintln(w, "\t\t\t\t\t\t\nchoices of\tpairs\tcost below 1 %\tmean cost\tlower bound above 5 %\tthresholds a case\t")
 	for _, row := range leftOutRows(r) {
 		printChoices(w, row.name, &row.predicted.Ours)
 		printChoices(w, row.name+", each winner", &row.predicted.Obvious)
@@ -34,7 +34,8 @@ func printLeftOut(ctx context.Context, stdout io.Writer, dir string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\ntwo runs of a case, each with its thresholds in the intervals of the other: %s of %d pairs\n", percent(r.Agree), r.Agree.Of)
+	fmt.Fprintln(stdout, "\nmedian off: median distance of thresholds from the predicted ones, in standard deviations; 0.67 if the widths are right")
+	fmt.Fprintf(stdout, "two runs of a case, each with its thresholds in the intervals of the other: %s of %d pairs\n", percent(r.Agree), r.Agree.Of)
 	fmt.Fprintf(stdout, "two halves of a run, each with its thresholds in the intervals of the other: %s of %d runs\n", percent(r.AgreeHalves), r.AgreeHalves.Of)
 	for _, line := range aims(&r.Others) {
 		fmt.Fprintln(stdout, line)
@@ -57,7 +58,7 @@ func leftOutRows(r *proof.LeftOut) []leftOutRow {
 }
 
 func printIntervals(w io.Writer, name string, i *proof.Intervals) {
-	fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%d\t\n", name, i.Held.Of, percent(i.Held), i.Score, i.New)
+	fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%.2f\t%d\t\n", name, i.Held.Of, percent(i.Held), i.Score, i.Off, i.New)
 }
 
 func printChoices(w io.Writer, name string, c *proof.Choices) {

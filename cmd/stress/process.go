@@ -197,7 +197,7 @@ func isError(name, line string) bool {
 	if !found {
 		return false
 	}
-	for _, other := range []string{"warning: ", "left out: ", "what "} {
+	for _, other := range []string{"warning: ", "left out: ", "added ", "what "} {
 		if strings.HasPrefix(said, other) {
 			return false
 		}

@@ -12,12 +12,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"crossover/calibration"
 	"crossover/harness"
-	"crossover/timings"
 )
 
 // state is the content of a calibration file.
@@ -257,7 +255,7 @@ func (r *round) checkRun(folder string, unfinished bool, known map[string]bool) 
 	for _, c := range run.Entry.Cases {
 		known[harness.CaseFile(folder, c.Name)] = true
 		for _, e := range c.Earlier {
-			known[filepath.Join(folder, "earlier", strconv.Itoa(e.Run), timings.CompressedName(c.Name))] = true
+			known[harness.EarlierFile(folder, e.Run)] = true
 		}
 	}
 }

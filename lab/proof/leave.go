@@ -42,6 +42,12 @@ type Intervals struct {
 	Held  Share   // thresholds of the other run inside the interval, of those for whose two implementations there is one
 	New   int     // thresholds of the other run for whose two implementations there is none
 	Score float64 // mean interval score of Held
+
+	// Off is the median distance of these thresholds from the predicted ones, in standard deviations: an interval reaches as
+	// many of them to either side as that of a normal distribution. It is 0.67 if intervals are as wide as they should be.
+	Off float64
+
+	offs []float64
 }
 
 // Predicted says how well some runs predict the thresholds and the times of another one.
@@ -140,6 +146,7 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 	}
 	for _, i := range []*Intervals{&out.One.Intervals, &out.Others.Intervals, &out.Means} {
 		i.Score /= float64(i.Held.Of)
+		i.Off = median(i.offs)
 	}
 	for _, c := range []*Choices{&out.One.Ours, &out.One.Obvious, &out.Others.Ours, &out.Others.Obvious, &out.Halves} {
 		c.Costly, c.Thresholds = c.costly/c.span, c.thresholds/float64(len(c.Pairs))
@@ -160,7 +167,7 @@ func (out *Predicted) add(p *past, from []*timings.Set, fit *thresholds.Result, 
 			out.New++
 			continue
 		}
-		out.Intervals.add(math.Log(float64(s.Low)), math.Log(float64(s.High)), found.From)
+		out.Intervals.add(math.Log(float64(s.Low)), math.Log(float64(s.From)), math.Log(float64(s.High)), found.From)
 	}
 	var ours rules.Choice
 	for _, s := range fit.Segments {
@@ -196,14 +203,23 @@ func agree(a, b []thresholds.Segment) bool {
 // level is the share of thresholds that intervals may miss.
 const level = 0.05
 
-// add adds the interval of a threshold, in log-size.
-func (out *Intervals) add(low, high float64, threshold int) {
+// add adds the interval of a threshold around the predicted one, in log-size.
+func (out *Intervals) add(low, predicted, high float64, threshold int) {
 	x := math.Log(float64(threshold))
 	out.Held.Of++
 	if low <= x && x <= high {
 		out.Held.Count++
 	}
 	out.Score += intervalScore(low, high, x)
+	reach := high - predicted
+	if x < predicted {
+		reach = predicted - low
+	}
+	off := math.Abs(x-predicted) / reach * distuv.UnitNormal.Quantile(1-level/2)
+	if x == predicted {
+		off = 0 // also if the interval is a point
+	}
+	out.offs = append(out.offs, off)
 }
 
 // intervalScore returns the interval score of a threshold, all in log-size: the interval's width, plus 2/level times the

@@ -142,3 +142,19 @@ func TestCrossed(t *testing.T) {
 		t.Errorf("a choice that was not timed: %v", diffs)
 	}
 }
+
+// A threshold is off by the share of the interval that lies between it and the predicted one, on its side.
+func TestOff(t *testing.T) {
+	var i Intervals
+	low, predicted, high := math.Log(100), math.Log(200), math.Log(800)
+	for _, threshold := range []int{400, 100, 200} {
+		i.add(low, predicted, high, threshold)
+	}
+	i.add(predicted, predicted, predicted, 200)
+	want := []float64{0.98, 1.96, 0, 0} // half and all of the way to the end
+	for n, off := range i.offs {
+		if math.Abs(off-want[n]) > 0.001 {
+			t.Errorf("threshold %d is off by %v deviations, want %v", n, off, want[n])
+		}
+	}
+}

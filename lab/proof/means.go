@@ -69,7 +69,7 @@ func (h *history) addMeans(out *Intervals, alone [][]thresholds.Result, without 
 			variance /= worth + own
 			t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: worth + own}.Quantile(1 - level/2)
 			mean, width := stat.Mean(all, nil), t*math.Sqrt(variance*(1+1/n))
-			out.add(mean-width, mean+width, segments[m].From)
+			out.add(mean-width, mean, mean+width, segments[m].From)
 		}
 	}
 }
