@@ -55,7 +55,6 @@ type Audit struct {
 type Auditor struct {
 	committed committed
 	near      func(size int) (int, bool)
-	wanted    int // number of undisturbed sizes that are needed to say that the choices hold
 
 	first firstLooks
 	later laterLooks
@@ -75,12 +74,11 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 	for _, size := range sizes {
 		a.drawn[size] = true
 	}
-	a.wanted = min(evidence, len(a.first.pending))
 	a.later = laterLooks{&a.committed, map[int]int{}, map[int]int{}}
 	return a
 }
 
-// evidence is the number of fresh sizes that are needed to say that choices hold, if the axis has as many.
+// evidence is the number of undisturbed fresh sizes that are needed to say that choices hold. A case with fewer is unmeasured.
 const evidence = 8
 
 // look is a visit that an audit asks for.
@@ -245,7 +243,7 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 		audit.Sizes = append(audit.Sizes, s)
 	}
 	audit.sum(a.committed.band)
-	if audit.Finding == Holds && audit.Quiet < a.wanted {
+	if audit.Finding == Holds && audit.Quiet < evidence {
 		audit.Finding = Unmeasured
 	}
 	return audit

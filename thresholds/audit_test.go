@@ -27,8 +27,19 @@ func audit(t *testing.T, w *world, choice func(size int) string, sizes []int, at
 	return thresholds.Audit{}, 0
 }
 
+// Seven sizes are no evidence, even if the axis has no more, and eight are.
+func TestFewSizesAreNoEvidence(t *testing.T) {
+	sizes := []int{90, 150, 300, 500, 900, 1100, 3000, 9000}
+	right := func(size int) string { return map[bool]string{true: "a", false: "b"}[size < 1000] }
+	for n, want := range map[int]thresholds.Finding{7: thresholds.Unmeasured, 8: thresholds.Holds} {
+		if got, _ := audit(t, newWorld(8, costA, costB), right, sizes[:n], 200); got.Finding != want {
+			t.Errorf("%d sizes: finding is %v, want %v", n, got.Finding, want)
+		}
+	}
+}
+
 func TestAudit(t *testing.T) {
-	sizes := []int{90, 300, 900, 1100, 3000, 9000}
+	sizes := []int{90, 150, 300, 500, 900, 1100, 3000, 9000}
 	right := func(size int) string {
 		if size < 1000 {
 			return "a"
@@ -52,15 +63,15 @@ func TestAudit(t *testing.T) {
 		regret  float64 // expected, within a fifth or two percent
 		visits  int     // at most
 	}{
-		"choices that hold":                       {right, costB, 0, 200, thresholds.Holds, 0, 12},
-		"choices that hold on a machine of moods": {right, costB, 0.02, 200, thresholds.Holds, 0, 18},
-		"a small mistake":                         {always("a"), func(n float64) float64 { return 1.03 * costA(n) }, 0, 200, thresholds.Holds, 0, 12},
-		// It is 1.08, 2.39 and 4.79 times slower at the last three sizes, and the mean is over six.
-		"one that moved":           {always("a"), costB, 0, 200, thresholds.Drifted, 0.52, 60},
-		"an awkward size":          {right, awkward, 0, 200, thresholds.Ambiguous, math.Pow(13.0*5/31, 1.0/6) - 1, 18},
-		"no time for a look again": {always("a"), costB, 0, 6, thresholds.Ambiguous, -1, 6},
+		"choices that hold":                       {right, costB, 0, 200, thresholds.Holds, 0, 16},
+		"choices that hold on a machine of moods": {right, costB, 0.02, 200, thresholds.Holds, 0, 24},
+		"a small mistake":                         {always("a"), func(n float64) float64 { return 1.03 * costA(n) }, 0, 200, thresholds.Holds, 0, 16},
+		// It is 1.08, 2.39 and 4.79 times slower at the last three sizes, and the mean is over eight.
+		"one that moved":           {always("a"), costB, 0, 200, thresholds.Drifted, 0.37, 60},
+		"an awkward size":          {right, awkward, 0, 200, thresholds.Ambiguous, math.Pow(13.0*5/31, 1.0/8) - 1, 22},
+		"no time for a look again": {always("a"), costB, 0, 8, thresholds.Ambiguous, -1, 8},
 		"nothing measured":         {right, costB, 0, 0, thresholds.Unmeasured, 0, 0},
-		"a name that is not there": {always("c"), costB, 0, 200, thresholds.Unmeasured, 0, 6},
+		"a name that is not there": {always("c"), costB, 0, 200, thresholds.Unmeasured, 0, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(8, costA, c.b)
@@ -82,22 +93,22 @@ func TestAudit(t *testing.T) {
 // A choice has drifted if it is slow at every look, and not if the machine was busy during two of them.
 func TestAuditOfABusyMachine(t *testing.T) {
 	for busy, want := range map[int]thresholds.Finding{1: thresholds.Holds, 2: thresholds.Ambiguous, 100: thresholds.Drifted} {
-		looks := 0
+		looks := map[int]int{}
 		w := newWorld(8, costA, costB)
 		w.costs[0] = func(n float64) float64 {
-			if looks <= busy {
+			if looks[int(n)] <= busy {
 				return 2 * costB(n)
 			}
 			return 0.9 * costB(n)
 		}
-		a := thresholds.NewAuditor([]int{3000}, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+		a := thresholds.NewAuditor([]int{2000, 3000, 4000, 6000, 9000, 13000, 20000, 30000}, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
 		set := &timings.Set{Implementations: w.names}
 		for {
 			size, blocks, worth := a.Next(set)
 			if worth <= 0 {
 				break
 			}
-			looks++
+			looks[size]++
 			w.visit(set, size, blocks)
 			a.Visited(size)
 		}

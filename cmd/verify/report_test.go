@@ -20,11 +20,15 @@ import (
 
 // A size at which the machine was never quiet is in the list, and in no mean.
 func TestDisturbedSizesCountForNothing(t *testing.T) {
-	const disturbed, quiet = 100, 200
+	const disturbed, quiet = 100, 200 // and seven sizes behind it
 	set := timings.Set{Implementations: []string{"a", "b"}}
-	auditor := thresholds.NewAuditor([]int{quiet}, func(size int) string { return map[int]string{disturbed: "b", quiet: "a"}[size] },
+	sizes := []int{disturbed, quiet}
+	for len(sizes) < 9 {
+		sizes = append(sizes, quiet+len(sizes))
+	}
+	auditor := thresholds.NewAuditor(sizes[1:], func(size int) string { return map[bool]string{true: "b", false: "a"}[size == disturbed] },
 		func(int) (int, bool) { return 0, false }, 0.03, nil)
-	for _, size := range []int{disturbed, quiet} {
+	for _, size := range sizes {
 		for range 5 {
 			set.Blocks = append(set.Blocks, timings.Block{
 				Size: size, Twin: -1, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{100, 100}, Disturbed: size == disturbed,
@@ -34,10 +38,10 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 	}
 	check := &harness.Check{Case: kernels.Case{Name: "op"}, Recorded: &calibration.Case{Axis: calibration.Axis{From: 1, To: 1000}}, Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set)}
 	r := summarise(&harness.Verification{Entry: &calibration.Host{}, Checks: []*harness.Check{check}}, 1)
-	if r.FreshSizes != 1 || r.Disturbed != 1 || r.Worst != 0 || r.Beyond != 0 || math.Abs(r.Regret) > 1e-12 || r.Cases[0].Verdict != "HOLDS" {
+	if r.FreshSizes != 8 || r.Disturbed != 1 || r.Worst != 0 || r.Beyond != 0 || math.Abs(r.Regret) > 1e-12 || r.Cases[0].Verdict != "HOLDS" {
 		t.Errorf("%+v", r)
 	}
-	if sizes := r.Cases[0].Sizes; len(sizes) != 2 || !sizes[0].Disturbed || sizes[1].Disturbed || sizes[0].Slowdown < 1.9 {
+	if sizes := r.Cases[0].Sizes; len(sizes) != 9 || !sizes[0].Disturbed || sizes[1].Disturbed || sizes[0].Slowdown < 1.9 {
 		t.Errorf("%+v", sizes)
 	}
 	var table bytes.Buffer
