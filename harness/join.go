@@ -13,10 +13,10 @@ const MostRuns = 6
 
 // Join returns a run that is made of an older run and a newer one. Neither of them may be fitted, and the result is neither
 // fitted nor saved. If kept returns true for a case, the case stays as in the older run, and what the newer run measured of it
-// while the machine was quiet becomes its next timings, if it [StandsBehind]. Every other case of the newer run has the newer
-// timings. The older run's timings of such a case become earlier timings. If fresh returns true for the case, all other timings
-// are forgotten instead. A case has at most MostRuns runs. Earlier times of an implementation whose revision has changed
-// are left out, also those of shapes, and the result's Changes say so. The entry's date, environment and method are those of the
+// while the machine was quiet becomes its next timings, unless there is [NothingToAdd]. Every other case of the newer run has the
+// newer timings, and the older run's timings of such a case become earlier timings. If fresh returns true for a case, the timings
+// of the other run are forgotten instead. A case has at most MostRuns runs. Earlier times of an implementation whose revision has
+// changed are left out, also those of shapes, and the result's Changes say so. The entry's date, environment and method are those of the
 // run of its first case, which is a kept case if there is one.
 func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	j := &joint{Run: &Run{
@@ -94,15 +94,23 @@ func (j *joint) rememberEarlier(from *Run, c *calibration.Case) {
 
 // putBehind adds what a newer run measured of the last case, which is that of an older run, while the machine was quiet.
 func (j *joint) putBehind(newer *Run, before *calibration.Case) {
-	if now := caseOf(&newer.Entry, before.Name); now != nil && StandsBehind(now, before, newer.Timings[before.Name]) {
+	if now := caseOf(&newer.Entry, before.Name); now != nil && NothingToAdd(now, before, newer.Timings[before.Name]) == "" {
 		j.addEarlier(newer.Entry.RunOf(now), newer.Timings[before.Name].Quiet())
 	}
 }
 
-// StandsBehind reports whether a run adds to what a better run measured of a case: it has times of a quiet machine, of all
-// implementations that competed then, and they are still the same.
-func StandsBehind(now, before *calibration.Case, set *timings.Set) bool {
-	return missing(now, before) == "" && !wrongNow(now, before) && !changedNow(now, before) && len(set.Quiet().Blocks) > 0
+// NothingToAdd says why a run adds nothing to what a better run measured of a case. It returns "" if it does: if it has times of
+// a quiet machine, of all implementations that competed then, and they are still the same.
+func NothingToAdd(now, before *calibration.Case, set *timings.Set) string {
+	switch missing := missing(now, before); {
+	case missing != "":
+		return missing + " did not compete"
+	case wrongNow(now, before) || changedNow(now, before):
+		return "an implementation is another one now"
+	case len(set.Quiet().Blocks) == 0:
+		return "the machine was never quiet"
+	}
+	return ""
 }
 
 // caseOf returns the case of an entry, or nil if there is none.

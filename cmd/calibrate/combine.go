@@ -81,11 +81,15 @@ func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
 			continue
 		}
 		stay = append(stay, was.Name)
-		if !o.forgets() && harness.StandsBehind(&now.Cases[n], was, r.Timings[was.Name]) {
+		why := harness.NothingToAdd(&now.Cases[n], was, r.Timings[was.Name])
+		switch {
+		case why == "" && !o.forgets():
 			p.behind++
-		} else {
-			p.kept = append(p.kept, was.Name+": "+reason)
+			continue
+		case why != "" && why != reason:
+			reason += ", and " + why
 		}
+		p.kept = append(p.kept, was.Name+": "+reason)
 	}
 	return stay
 }
