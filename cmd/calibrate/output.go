@@ -94,7 +94,8 @@ func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host,
 	return nil, fmt.Errorf("%s: %w (mend the file, or -o FILE names another)", o.output, err)
 }
 
-// guardSamples refuses to measure some of the cases of this host if the samples of the others, which are to stay, are not there:
+// guardSamples refuses to measure if samples of this host are damaged, and to measure some of the cases if the samples of the
+// others, which are to stay, are not there:
 // all of them are fitted together in the end.
 func (o *output) guardSamples(cases []kernels.Case) error {
 	if o.old == nil || cases == nil {
@@ -106,8 +107,14 @@ func (o *output) guardSamples(cases []kernels.Case) error {
 			stay++
 		}
 	}
-	if _, err := harness.Find(o.samples, o.old); stay > 0 && errors.Is(err, fs.ErrNotExist) {
-		return o.withoutSamples(stay)
+	_, err := harness.Find(o.samples, o.old)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if stay > 0 {
+			return o.withoutSamples(stay)
+		}
+	case err != nil:
+		return fmt.Errorf("%w: restore it, or write elsewhere (-o FILE)", err)
 	}
 	return nil
 }

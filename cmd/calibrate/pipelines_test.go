@@ -45,7 +45,7 @@ func TestPipelines(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	before := hostOf(t, f.file)
-	stdout, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "1s", "--seed", "1")
+	stdout, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "4s", "--seed", "1")
 	if code != 0 || !strings.Contains(stderr, "wrote the pipelines of "+before.ID) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
@@ -111,7 +111,7 @@ func TestPipelinesMeasuredAgain(t *testing.T) {
 	}
 	measure := func() {
 		t.Helper()
-		if _, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "1s", "--seed", "1"); code != 0 {
+		if _, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "4s", "--seed", "1"); code != 0 {
 			t.Fatal(stderr)
 		}
 	}
@@ -215,7 +215,7 @@ func TestPipelinesRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.Chmod(f.root, 0o700)
-		_, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "1s")
+		_, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "4s")
 		if code != command.ExitFailed || stderr != "calibrate: cannot write to "+f.root+": permission denied\n" {
 			t.Errorf("a folder that cannot be written: exit %d and %q", code, stderr)
 		}

@@ -857,3 +857,25 @@ func TestARunAddsToTheRunsBefore(t *testing.T) {
 	}
 	refits(t, f.file, f.host())
 }
+
+// Damaged samples of an earlier run are noticed before anything is measured.
+func TestDamagedEarlierSamplesAreNoticedFirst(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	succeed(t, twoCases(2), append(f.args(), "--seed", "8")...)
+	files, _ := filepath.Glob(filepath.Join(f.run(t), "earlier", "*"))
+	if len(files) != 1 {
+		t.Fatalf("files of earlier runs: %v", files)
+	}
+	if err := os.Truncate(files[0], 40); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, f.root)
+	_, stderr, code := calibrateOn(t, twoCases(3), append(f.args(), "--seed", "9")...)
+	last := strings.TrimSuffix(stderr, "\n")
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	if code != command.ExitFailed || !strings.Contains(last, filepath.Base(files[0])) || !strings.HasSuffix(last, "restore it, or write elsewhere (-o FILE)") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	sameTree(t, before, tree(t, f.root))
+}
