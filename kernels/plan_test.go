@@ -372,6 +372,18 @@ func TestPlacementOfACall(t *testing.T) {
 	explained("add/shared", plan.ExplainIn(kernels.Shape{100}, kernels.Shared))
 }
 
+// A size below 1 is explained as that of no call, and not by the case that is nearest.
+func TestExplainOfNoSize(t *testing.T) {
+	plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, nil, adding(nil), params{}).Along(0, kernels.Shape{})
+	for _, n := range []int{0, -3} {
+		e := plan.Explain(n)
+		want := fmt.Sprintf("add at n=%d: none, no call has such a size (want at least 1)", n)
+		if !strings.HasPrefix(e.String(), want) || e.Answer != dispatch.Unknown {
+			t.Errorf("%v (%v), want %q", e, e.Answer, want)
+		}
+	}
+}
+
 // BenchmarkPlan times a call that does nothing.
 func BenchmarkPlan(b *testing.B) {
 	op := adding(nil)

@@ -1,6 +1,10 @@
 package kernels
 
-import "crossover/dispatch"
+import (
+	"fmt"
+
+	"crossover/dispatch"
+)
 
 // SizedPlan is a plan whose calls differ in one number, their size: the value of one axis of the operation, such as the
 // number of rows or of samples. The other axes are fixed, as on a [Line]. The typed plans of most operations embed one. Only
@@ -22,8 +26,17 @@ func (p *SizedPlan[P]) shape(size int) Shape {
 	return s
 }
 
-// Explain says which implementation computes a call of a size, and why. It assumes the placement of the last call.
-func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation { return p.plan.Explain(p.shape(size)) }
+// Explain says which implementation computes a call of a size, and why. It assumes the placement of the last call. A size below
+// 1 is that of no call.
+func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation {
+	if size < 1 {
+		return dispatch.Explanation{
+			Case: p.plan.op.Name, Shape: fmt.Sprintf("%s=%d", p.plan.op.Axes[p.axis].Name, size), Implementation: "none",
+			Reason: "no call has such a size (want at least 1)", Answer: dispatch.Unknown,
+		}
+	}
+	return p.plan.Explain(p.shape(size))
+}
 
 // SetMaxError sets the greatest error that calls accept: see [Plan.SetMaxError].
 func (p *SizedPlan[P]) SetMaxError(most float64) error { return p.plan.SetMaxError(most) }
