@@ -52,8 +52,8 @@ func (r *Run) History(name string) []*timings.Set {
 	newest := r.Timings[name]
 	all := []*timings.Set{newest}
 	competing := newest.Implementations
-	if k := slices.IndexFunc(r.Entry.Cases, func(c calibration.Case) bool { return c.Name == name }); k >= 0 {
-		competing = competingOf(r.Entry.Cases[k].Implementations, competing)
+	if c := caseOf(&r.Entry, name); c != nil {
+		competing = competingOf(c.Implementations, competing)
 	}
 	for _, earlier := range r.Earlier[name] {
 		all = append(all, earlier.For(competing).For(newest.Implementations))

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -30,7 +31,7 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 		if kept(c.Name) {
 			j.add(older, c)
 			if !fresh(c.Name) {
-				j.putBehind(newer, &c)
+				j.putBehind(older, newer, &c)
 			}
 			j.rememberEarlier(older, &c)
 		}
@@ -92,23 +93,33 @@ func (j *joint) rememberEarlier(from *Run, c *calibration.Case) {
 	}
 }
 
-// putBehind adds what a newer run measured of the last case, which is that of an older run, while the machine was quiet.
-func (j *joint) putBehind(newer *Run, before *calibration.Case) {
-	if now := caseOf(&newer.Entry, before.Name); now != nil && NothingToAdd(now, before, newer.Timings[before.Name]) == "" {
-		j.addEarlier(newer.Entry.RunOf(now), newer.Timings[before.Name].Quiet())
+// putBehind adds what a newer run measured of the last case, which is that of an older run, while the machine was quiet. It does
+// nothing if the older run has all of these timings already.
+func (j *joint) putBehind(older, newer *Run, before *calibration.Case) {
+	now := caseOf(&newer.Entry, before.Name)
+	if now == nil || NothingToAdd(now, before, newer.Timings[before.Name]) != "" {
+		return
+	}
+	run := newer.Entry.RunOf(now)
+	if !slices.ContainsFunc(before.Earlier, func(e calibration.Earlier) bool { return reflect.DeepEqual(older.Entry.EarlierRun(e), run) }) {
+		j.addEarlier(run, newer.Timings[before.Name].Quiet())
 	}
 }
 
 // NothingToAdd says why a run adds nothing to what a better run measured of a case. It returns "" if it does: if it has times of
-// a quiet machine, of all implementations that competed then, and they are still the same.
+// a quiet machine, of all implementations that competed then, they are still the same, and it pushes out no run with more than
+// twice as many blocks.
 func NothingToAdd(now, before *calibration.Case, set *timings.Set) string {
+	quiet, last := len(set.Quiet().Blocks), len(before.Earlier)-1
 	switch missing := missing(now, before); {
 	case missing != "":
 		return missing + " did not compete"
 	case wrongNow(now, before) || changedNow(now, before):
 		return "an implementation is another one now"
-	case len(set.Quiet().Blocks) == 0:
-		return "the machine was never quiet"
+	case quiet == 0:
+		return "none of its blocks was quiet"
+	case len(before.Earlier) == MostRuns-1 && 2*quiet < before.Earlier[last].Blocks:
+		return fmt.Sprintf("%d runs have more blocks", MostRuns)
 	}
 	return ""
 }

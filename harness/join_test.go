@@ -98,10 +98,48 @@ func TestANewerRunStandsBehindAKeptCase(t *testing.T) {
 	if run := j.Entry.EarlierRun(j.Entry.Cases[0].Earlier[0]); !run.Created.Equal(newer.Entry.Created) {
 		t.Errorf("the newer run's times are said to be of %v", run.Created)
 	}
+	if again := Join(Join(j, oneCase(4, 4e-6), none, none), newer, all, none); len(again.Earlier["sum"]) != 3 || len(again.Earlier["sum"][1].Blocks) != 1 {
+		t.Errorf("joined again, there are %d other runs", len(again.Earlier["sum"]))
+	}
 	newer.Timings["sum"].Blocks = newer.Timings["sum"].Blocks[:2]
 	for name, j := range map[string]*Run{"nothing quiet": Join(older, newer, all, none), "forgotten": Join(older, oneCase(3, 3e-6), all, all)} {
 		if got, want := firsts(j), []float64{2e-6, 1e-6}; !slices.Equal(got, want) {
 			t.Errorf("%s: the runs begin with %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A run that was the first one keeps all of its blocks if it is joined again behind a better one.
+func TestARunThatIsKnownKeepsItsBlocks(t *testing.T) {
+	none, all := func(string) bool { return false }, func(string) bool { return true }
+	known := oneCase(1, 1e-6)
+	known.Timings["sum"].Blocks = append(known.Timings["sum"].Blocks, known.Timings["sum"].Blocks[0])
+	known.Timings["sum"].Blocks[0].Disturbed = true
+	j := Join(Join(known, oneCase(2, 2e-6), none, none), known, all, none)
+	if n := len(j.Earlier["sum"]); n != 1 || len(j.Earlier["sum"][0].Blocks) != 2 {
+		t.Errorf("%d other runs, the first with %d blocks, want one with 2", n, len(j.Earlier["sum"][0].Blocks))
+	}
+}
+
+// Short runs do not push out longer ones of a case that has as many runs as are kept.
+func TestAShortRunPushesOutNoLongOne(t *testing.T) {
+	none, all := func(string) bool { return false }, func(string) bool { return true }
+	long := func(second, blocks int) *Run {
+		r := oneCase(second, 1e-6*float64(second))
+		for len(r.Timings["sum"].Blocks) < blocks {
+			r.Timings["sum"].Blocks = append(r.Timings["sum"].Blocks, r.Timings["sum"].Blocks[0])
+		}
+		return r
+	}
+	joined := long(1, 9)
+	for second := 2; second <= MostRuns; second++ {
+		joined = Join(joined, long(second, 9), none, none)
+	}
+	for blocks, oldest := range map[int]float64{4: 1e-6, 5: 2e-6} {
+		j := Join(joined, long(MostRuns+1, blocks), all, none)
+		history := j.History("sum")
+		if got := history[len(history)-1].Blocks[0].Seconds[0]; len(history) != MostRuns || got != oldest {
+			t.Errorf("after a run of %d blocks, the oldest of %d runs took %v s, want %v", blocks, len(history), got, oldest)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (r *Run) Save(ctx context.Context, folder string) error {
 // EarlierFile returns the path of the file, in the folder of a run, with the samples of all cases of an earlier run. Its name is the
 // run's number in the entry.
 func EarlierFile(folder string, run int) string {
-	return filepath.Join(folder, "earlier", strconv.Itoa(run)+timings.Extension+".gz")
+	return filepath.Join(folder, "earlier", timings.CompressedName(strconv.Itoa(run)))
 }
 
 // saveEarlier writes the samples of earlier runs.

@@ -19,6 +19,9 @@ func CompressedName(caseName string) string { return FileName(caseName) + compre
 // 300 sizes, each with twelve visits of ten blocks and eight implementations, takes a third of that.
 const mostBytes = 64 << 20
 
+// mostTogether is how much a file of several cases may hold: that of a run of two hundred cases over a whole day.
+const mostTogether = 512 << 20
+
 // writeCompressed writes what Write writes of each set, one after the other, compressed. The header has neither time nor name.
 func writeCompressed(w io.Writer, sets ...*Set) error {
 	out, err := gzip.NewWriterLevel(w, gzip.BestCompression)
@@ -33,18 +36,18 @@ func writeCompressed(w io.Writer, sets ...*Set) error {
 	return out.Close()
 }
 
-// decompress reads the text that writeCompressed wrote. Errors begin with name, the name of the file.
-func decompress(r io.Reader, name string) ([]byte, error) {
+// decompress reads the text that writeCompressed wrote, of a number of bytes at most. Errors begin with name, the name of the file.
+func decompress(r io.Reader, name string, most int64) ([]byte, error) {
 	text, err := gzip.NewReader(r)
 	var data []byte
 	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(text, mostBytes+1))
+		data, err = io.ReadAll(io.LimitReader(text, most+1))
 	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: cannot be decompressed, it was cut short or changed: %w", name, err)
-	case len(data) > mostBytes:
-		return nil, fmt.Errorf("%s: holds more than %d MiB (want samples that calibrate saved)", name, mostBytes>>20)
+	case int64(len(data)) > most:
+		return nil, fmt.Errorf("%s: holds more than %d MiB (want samples that calibrate saved)", name, most>>20)
 	}
 	return data, nil
 }
@@ -64,7 +67,7 @@ func LoadTogether(path string) ([]*Set, error) {
 	}
 	defer f.Close()
 	name := filepath.Base(path)
-	data, err := decompress(f, name)
+	data, err := decompress(f, name, mostTogether)
 	var sets []*Set
 	for err == nil && len(data) > 0 {
 		end := len(data)

@@ -148,7 +148,7 @@ func TestSaveCompressedOfNothing(t *testing.T) {
 
 // unpack reads what writeCompressed wrote of one set.
 func unpack(r io.Reader, name string) (*Set, error) {
-	data, err := decompress(r, name)
+	data, err := decompress(r, name, mostBytes)
 	if err != nil {
 		return nil, err
 	}

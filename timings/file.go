@@ -512,7 +512,7 @@ func Load(path string) (*Set, error) {
 	if !strings.HasSuffix(name, compressedExtension) {
 		return Read(f, name)
 	}
-	data, err := decompress(f, name)
+	data, err := decompress(f, name, mostBytes)
 	if err != nil {
 		return nil, err
 	}
