@@ -22,7 +22,7 @@ kernel void extreme(device float* y [[buffer(0)]],
     uint step = width * VECTORS, vectors = (n + 3) / 4;
     for (uint start = group * step; start < vectors; start += groups * step) {
         float4 v[VECTORS];
-        for (uint k = 0; k < VECTORS; ++k) v[k] = vector_of(x, start + k * width + index, n, -INFINITY * SIGN);
+        LOAD(v, start, -INFINITY * SIGN)
         for (uint k = 0; k < VECTORS; ++k) {
             nan = nan || broken(v[k]);
             most = max(most, v[k] * SIGN);

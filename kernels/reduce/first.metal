@@ -1,15 +1,16 @@
 
 #ifndef VECTORS // compiled alone, without vectors.metal before it
 #include "vectors.metal"
-#define VECTORS 8
+#define VECTORS 4
 #endif
 
 // first_greatest writes the greatest of n values, up to one value a threadgroup, and the index of the first that equals it. A
 // last launch, of one threadgroup, reads those greatest values. Of those that are the same it takes the least index from
 // `found`, which the threadgroups wrote.
 //
-// A thread remembers in which turn it met its greatest value first, and reads that turn's values again if no thread has a
-// greater one. Which values a turn reads does not depend on values, so that the next ones can be on their way.
+// A thread remembers in which turn it met its greatest value first. If no thread has a greater one, it looks for it among that
+// turn's values, and reads them again if that was not its last turn. Which values a turn reads does not depend on values, so that
+// the next ones can be on their way.
 static inline uint place(device const uint* found, uint i, uint last) { return last != 0 ? found[i] : i; }
 
 [[max_total_threads_per_threadgroup(1024)]]
@@ -30,10 +31,11 @@ kernel void first_greatest(device float* values [[buffer(0)]],
     uint step = width * VECTORS, vectors = (n + 3) / 4;
     float most = -INFINITY;
     bool nan = false;
-    uint turn = group * step;
+    uint turn = group * step, held = turn;
+    float4 v[VECTORS];
     for (uint start = turn; start < vectors; start += groups * step) {
-        float4 v[VECTORS];
-        for (uint k = 0; k < VECTORS; ++k) v[k] = vector_of(x, start + k * width + index, n, -INFINITY);
+        LOAD(v, start, -INFINITY)
+        held = start;
         float4 all = v[0];
         bool lost = nan;
         for (uint k = 0; k < VECTORS; ++k) {
@@ -54,13 +56,15 @@ kernel void first_greatest(device float* values [[buffer(0)]],
 
     uint first = 0xffffffffu;
     if (own == key) {
+        if (turn != held) {
+            LOAD(v, turn, -INFINITY)
+        }
         for (uint k = 0; k < VECTORS; ++k) {
             uint i = turn + k * width + index;
-            float4 v = vector_of(x, i, n, 0.0f);
-            if (4 * i < n && key_of(v.x) == key) first = min(first, place(found, 4 * i, last));
-            if (4 * i + 1 < n && key_of(v.y) == key) first = min(first, place(found, 4 * i + 1, last));
-            if (4 * i + 2 < n && key_of(v.z) == key) first = min(first, place(found, 4 * i + 2, last));
-            if (4 * i + 3 < n && key_of(v.w) == key) first = min(first, place(found, 4 * i + 3, last));
+            if (4 * i < n && key_of(v[k].x) == key) first = min(first, place(found, 4 * i, last));
+            if (4 * i + 1 < n && key_of(v[k].y) == key) first = min(first, place(found, 4 * i + 1, last));
+            if (4 * i + 2 < n && key_of(v[k].z) == key) first = min(first, place(found, 4 * i + 2, last));
+            if (4 * i + 3 < n && key_of(v[k].w) == key) first = min(first, place(found, 4 * i + 3, last));
         }
     }
     first = simd_min(first);

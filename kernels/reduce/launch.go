@@ -19,20 +19,21 @@ var (
 )
 
 var (
-	sumSource     = withVectors("sum.metal", sumText)
-	extremeSource = withVectors("extreme.metal", extremeText)
-	firstSource   = withVectors("first.metal", firstText)
+	sumSource     = withVectors("sum.metal", sumText, vectors)
+	extremeSource = withVectors("extreme.metal", extremeText, vectors)
+	firstSource   = withVectors("first.metal", firstText, firstVectors)
 )
 
-// withVectors returns the source of a text that follows vectors.metal.
-func withVectors(name, text string) gpu.Source {
-	return gpu.Source{Name: "vectors.metal+" + name, Text: vectorsText + text}.Define("VECTORS", vectors)
+// withVectors returns the source of a text that follows vectors.metal, for threads that have count vectors at a time.
+func withVectors(name, text string, count int) gpu.Source {
+	return gpu.Source{Name: "vectors.metal+" + name, Text: vectorsText + text}.Define("VECTORS", count)
 }
 
-// The numbers were chosen on an H200. There, one threadgroup could sum up to 64 Ki values alone. aloneUpTo is less because
-// other cores, such as Apple's, read more slowly.
+// The numbers were chosen on an H200, and firstVectors on an H100. There, one threadgroup could sum up to 64 Ki values alone.
+// aloneUpTo is less because other cores, such as Apple's, read more slowly.
 const (
 	vectors       = 8        // of four values, that a thread adds up at a time, pairwise
+	firstVectors  = 4        // the same where a thread looks for the first greatest value, which takes it longer
 	threads       = 256      // in each of several threadgroups
 	groupsPerCore = 4        // with eight vectors per thread, as many as a core runs at once
 	mostThreads   = 1024     // in a single threadgroup

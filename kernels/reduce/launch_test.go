@@ -77,6 +77,28 @@ func TestLaunchKeepsRoundingErrors(t *testing.T) {
 	}
 }
 
+// What lies behind the last value is not counted, also where nearly a whole turn is there.
+func TestLaunchLeavesOutTheRest(t *testing.T) {
+	device := emulator.Open(t)
+	const turn = 4 * vectors * mostThreads
+	for n := turn - 4; n <= turn+4; n++ {
+		p, in, out := alonePlan(t, device, n)
+		x := in.Floats()
+		for i := range x {
+			x[i] = float32(math.NaN())
+			if i < n {
+				x[i] = 1
+			}
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.Floats()[0]; got != float32(n) {
+			t.Errorf("n=%d: %g", n, got)
+		}
+	}
+}
+
 func TestLaunchSpecialValues(t *testing.T) {
 	device := emulator.Open(t)
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())

@@ -101,6 +101,7 @@ var ArgMax = declare(reduction{
 		return part{float64(v), at}
 	},
 	kernel:    appendArgMax,
+	revision:  1, // fewer vectors at a time, which are not read again if a thread holds them
 	reference: func(x []float32) float64 { return float64(argMax(x)) },
 	fill:      quantised,
 	index:     true,

@@ -30,6 +30,7 @@ type reduction struct {
 	result    func(whole part, n int) float32 // the word of the result
 	framework func(x []float32) part          // of, by Apple's framework
 	kernel    kernels.Append[Params]
+	revision  int // of the kernel
 	reference func(x []float32) float64
 
 	index     bool              // whether the result is an index
@@ -73,7 +74,7 @@ func declare(r reduction) kernels.Op[Params] {
 				func(Params) kernels.Runner { return r.inPieces(r.of, math.MaxInt) },
 				func(_ Params, workers *pool.Pool) kernels.Runner { return &parallel{reduction: &r, pool: workers} }),
 			kernels.Framework("", func(Params) (kernels.Runner, error) { return r.inPieces(r.framework, pieceLength), nil }),
-			kernels.KernelText("", r.kernel),
+			kernels.Revised(r.revision, kernels.KernelText("", r.kernel)),
 		},
 	})
 }

@@ -29,9 +29,7 @@ kernel void sum(device float* y [[buffer(0)]],
     uint step = width * VECTORS, vectors = (n + 3) / 4;
     for (uint start = group * step; start < vectors; start += groups * step) {
         float4 v[VECTORS];
-        for (uint k = 0; k < VECTORS; ++k) {
-            v[k] = vector_of(x, start + k * width + index, n, 0.0f);
-        }
+        LOAD(v, start, 0.0f)
         for (uint half_count = VECTORS / 2; half_count > 0; half_count /= 2) {
             for (uint k = 0; k < half_count; ++k) v[k] += v[k + half_count];
         }

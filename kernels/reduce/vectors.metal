@@ -12,6 +12,19 @@ static inline float4 vector_of(device const float4* x, uint i, uint n, float non
     return v;
 }
 
+// LOAD loads the VECTORS vectors that a thread has from `start` on, `width` apart. Where all threads have whole vectors only,
+// none compares an index with n.
+#define LOAD(v, start, none)                                          \
+    if (4 * ((start) + width * VECTORS) <= n) {                       \
+        for (uint k = 0; k < VECTORS; ++k) {                          \
+            v[k] = x[(start) + k * width + index];                    \
+        }                                                             \
+    } else {                                                          \
+        for (uint k = 0; k < VECTORS; ++k) {                          \
+            v[k] = vector_of(x, (start) + k * width + index, n, none); \
+        }                                                             \
+    }
+
 // Extremes are exact, so their order of evaluation is free. Within a thread they are floats, and a flag says that there was a
 // NaN. Between threads they are keys: integers in the order of the floats, with NaN above all of them and one key for both
 // zeros.
