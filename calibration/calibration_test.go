@@ -155,7 +155,7 @@ func epyc() Host {
 		{Name: "sum", Operation: "sum", Axis: Axis{Name: "n", Unit: "elements", From: 1, To: 8}, Implementations: cpu,
 			Verdict: Tie, Segments: []Segment{{From: 1, To: 8, Implementation: "go"}}, Reason: "within 2 % everywhere"},
 		{Name: "biquad/channels=1", Operation: "biquad", Axis: Axis{Name: "n", Unit: "samples", From: 1, To: 8},
-			Implementations: cpu, Verdict: Always, Reason: "recurrence over n",
+			Implementations: cpu, Verdict: Always, Reason: "each sample waits for the one before it",
 			Segments: []Segment{{From: 1, To: 8, Implementation: "go", Next: []Alternative{{"go-parallel", 2}}}}},
 		{Name: "exp", Operation: "exp", Axis: Axis{Name: "n", Unit: "elements", From: 1, To: 8}, Implementations: cpu,
 			Verdict: Unresolved, Degraded: true, Reason: "the machine was never quiet"},

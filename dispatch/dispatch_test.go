@@ -143,6 +143,25 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// What was measured while the machine was not quiet is said to be.
+func TestExplainDegraded(t *testing.T) {
+	file := testFile()
+	for _, h := range file.Hosts {
+		for k := range h.Cases {
+			h.Cases[k].Degraded = h.Cases[k].Name != "sum"
+		}
+	}
+	d := newDispatcherFor(t, file, m3Max)
+	const said = "measured on apple-m3-max-40 12 days ago, while the machine was not quiet"
+	for name, want := range map[string]bool{"fft/batch=1": true, "sum": false, "quicksort": false} {
+		for _, size := range []int{4096, 1 << 20} {
+			if e := d.Case(name).Explain(size); e.Degraded != want || strings.Contains(e.String(), said) != want {
+				t.Errorf("%s at %d: degraded is %v, want %v (%s)", name, size, e.Degraded, want, e)
+			}
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	d := newDispatcherFor(t, testFile(), m3Max)
 	e := d.Case("fft/batch=1").Explain(4096)

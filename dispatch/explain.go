@@ -32,6 +32,7 @@ type Explanation struct {
 	Host      string        // the host whose calibration decides; "" without one
 	Simulated bool          // computed from a model, not measured
 	Age       time.Duration // of the newest run that measured what decides
+	Degraded  bool          // the machine was not quiet while the case was measured that decides
 	Fallback  string        // why Host is not this host; "" if it is
 }
 
@@ -83,6 +84,7 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 	default:
 		e.Answer = Measured
 	}
+	e.Degraded = e.Degraded || asked == nil && t.line == nil && e.Answer != Unknown && t.recorded != nil && t.recorded.Degraded
 	if chosen.gpu {
 		r, _ := chosen.depends.(*relief)
 		e.considerWait(r, chosen.implementation, time.Duration(t.gpuWait.Load()))
@@ -294,6 +296,9 @@ func (e Explanation) String() string {
 			how = "simulated for"
 		}
 		fmt.Fprintf(&b, "; %s %s %s", how, e.Host, ago(e.Age))
+		if e.Degraded {
+			b.WriteString(", while the machine was not quiet")
+		}
 	}
 	if e.Fallback != "" && !strings.Contains(e.Reason, e.Fallback) {
 		b.WriteString("; " + e.Fallback)

@@ -129,7 +129,7 @@ type Case struct {
 	// once. A call that takes less time than the memory needs for these bytes did not do the work.
 	Bytes func(size int) float64
 
-	// OneWinner says why one implementation is expected to be fastest at every size ("recurrence over n"). It is empty if a
+	// OneWinner says why one implementation is expected to be fastest at every size ("each sample waits for the one before it"). It is empty if a
 	// crossover is expected.
 	OneWinner string
 

@@ -201,7 +201,7 @@ type Line struct {
 	Axis  Axis    // on which the size runs
 	At    func(size int) Shape
 
-	// OneWinner says why one implementation is expected to be fastest at every size ("recurrence over n"). It is empty if a
+	// OneWinner says why one implementation is expected to be fastest at every size ("each sample waits for the one before it"). It is empty if a
 	// crossover is expected.
 	OneWinner string
 

@@ -216,7 +216,7 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 			"AMD EPYC 9654 · 16 cores · 128 GiB · Debian GNU/Linux 12 (bookworm) · go1.26.0 · on mains · FFTW 3.3.10",
 			"crossover 1.0.0 (0123456789ab) · 2026-11-21 12:00 UTC · warm · latency · seed 42 · 180 blocks",
 		}},
-		"no crossover": {caseChart(noCrossover), []string{"go is taken at every measured size, 64 to 1 048 576: recurrence over n"}},
+		"no crossover": {caseChart(noCrossover), []string{"go is taken at every measured size, 64 to 1 048 576: each sample waits for the one before it"}},
 		"tie": {caseChart(tie), []string{
 			"a tie at every measured size, 1 024 to 16 777 216 (openblas is taken): both are bound by memory", "1.05×",
 		}},

@@ -210,7 +210,7 @@ var (
 	noCrossover = experiment{
 		name: "biquad/channels=1", axis: "n", unit: "samples", from: 64, to: 1 << 20,
 		costs:  []cost{{"go", 30e-9, 2.1e-9, 1}, {"go-parallel", 5e-6, 2.2e-9, 1}, {"cuda", 19e-6, 13e-9, 1}},
-		change: func(c *calibration.Case) { c.Reason = "recurrence over n" },
+		change: func(c *calibration.Case) { c.Reason = "each sample waits for the one before it" },
 	}
 	tie = experiment{
 		name: "abs", axis: "n", unit: "elements", from: 1 << 10, to: 1 << 24,

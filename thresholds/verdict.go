@@ -26,7 +26,7 @@ func judge(r *Result) (Verdict, string) {
 		return Unresolved, fmt.Sprintf("the same comparison differs by up to %.0f %% from one visit to the next: the machine was too noisy", 100*r.TieBand)
 	}
 	if share := r.moody(); share > tooMoody {
-		return Unresolved, fmt.Sprintf("on %.0f %% of the axis, in log-size, it depends on the state of the machine which one is faster", 100*share)
+		return Unresolved, fmt.Sprintf("on %.0f %% of the axis, on a logarithmic scale, it depends on the state of the machine which one is faster", 100*share)
 	}
 	if len(r.Segments) == 1 {
 		if r.tiedEverywhere() {

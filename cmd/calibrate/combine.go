@@ -19,6 +19,7 @@ type publication struct {
 	changes  []string     // implementations whose earlier times are left out, a line for each operation
 	kept     []string     // measured cases whose old entry is better and that add nothing to it, each with the reason
 	behind   int          // number of measured cases whose old entry is better, and to which they add
+	known    int          // number of measured cases whose old entry is better, and has what they add already
 	backup   string       // name of the copy of the file; "" if none was made
 	drawn    string       // folder of the drawn charts
 	charts   int          // number of charts that moved to their places
@@ -83,6 +84,9 @@ func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
 		stay = append(stay, was.Name)
 		why := harness.NothingToAdd(&now.Cases[n], was, r.Timings[was.Name])
 		switch {
+		case why == "" && !o.forgets() && isEarlier(o.old, was, now.RunOf(&now.Cases[n])):
+			p.known++
+			continue
 		case why == "" && !o.forgets():
 			p.behind++
 			continue
@@ -92,6 +96,11 @@ func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
 		p.kept = append(p.kept, was.Name+": "+reason)
 	}
 	return stay
+}
+
+// isEarlier reports whether a run is among the earlier ones of a case.
+func isEarlier(h *calibration.Host, c *calibration.Case, run calibration.Run) bool {
+	return slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return h.EarlierRun(e).Created.Equal(run.Created) })
 }
 
 // refitted reports whether a case of the new entry is the old one, fitted again from the same samples.

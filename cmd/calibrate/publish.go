@@ -196,6 +196,9 @@ func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	if p.behind > 0 {
 		fmt.Fprintf(stderr, "calibrate: added behind an earlier run that measured more: %s\n", command.Plural(p.behind, "case"))
 	}
+	if p.known > 0 {
+		fmt.Fprintf(stderr, "calibrate: %s had what this run measured of %s already\n", o.output, command.Plural(p.known, "case"))
+	}
 	if len(p.kept) > 0 {
 		fmt.Fprintf(stderr, "calibrate: warning: %s kept %s that this run measured less well (%s): %s --force puts all of this run in place of what several runs measured\n",
 			o.output, command.Plural(len(p.kept), "case"), command.Few(p.kept, "; "), o.again(cmp.Or(o.from, p.measured.Folder)))

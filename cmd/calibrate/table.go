@@ -62,7 +62,8 @@ const (
 	legend = `
 A call takes the first time at the least size measured in the segment, the second at the greatest.
 The best other implementation takes so many times as long; below 1 it is faster somewhere. Regret is
-what the choices cost on timings that did not choose, and at most that much with 95 % confidence.
+what the choices cost on timings that did not choose. AT MOST bounds it with 95 % confidence. A
+question mark says that there are too few timings.
 `
 )
 
@@ -86,9 +87,7 @@ func caseLines(entry *calibration.Host, verdicts int) []string {
 			verdict += ", degraded"
 		}
 		mean, most := regretOf(c)
-		rows = append(rows, []string{
-			fmt.Sprintf("%s, %s to %s %s", c.Name, command.Thousands(c.Axis.From), command.Thousands(c.Axis.To), c.Axis.Unit), verdict, mean, most,
-		})
+		rows = append(rows, []string{c.Name + ", " + sizesOf(c.Axis), verdict, mean, most})
 	}
 	// A name that leaves no room for the other columns stands on a line of its own, above them.
 	above := make([]string, len(rows))
@@ -103,6 +102,14 @@ func caseLines(entry *calibration.Host, verdicts int) []string {
 		lines[k] = above[k] + lines[k]
 	}
 	return lines
+}
+
+// sizesOf names the sizes that were measured of an axis.
+func sizesOf(a calibration.Axis) string {
+	if a.From == a.To {
+		return command.Thousands(a.From) + " " + a.Unit
+	}
+	return fmt.Sprintf("%s to %s %s", command.Thousands(a.From), command.Thousands(a.To), a.Unit)
 }
 
 // segmentCells returns the row of a case's n-th segment.

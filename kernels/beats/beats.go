@@ -144,7 +144,7 @@ var measured = Params{SampleRate: 22050, Hop: 512, BPM: 120}
 
 func oneLine() kernels.Line {
 	line := kernels.Along(axes, "frames")
-	line.OneWinner = "recurrence over frames"
+	line.OneWinner = "each frame waits for one before it"
 	return line
 }
 

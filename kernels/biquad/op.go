@@ -35,7 +35,7 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 	Axes:     axes,
 	Features: []surface.Feature{kernels.Power(1, 1)},
 	Lines: []kernels.Line{
-		longLine: oneWinner(kernels.Along(axes, "n", kernels.Param{Name: "channels", Value: 1}), "recurrence over n"),
+		longLine: oneWinner(kernels.Along(axes, "n", kernels.Param{Name: "channels", Value: 1}), "each sample waits for the one before it"),
 		wideLine: kernels.Along(axes, "channels", kernels.Param{Name: "n", Value: 512}),
 	},
 	Params: func(kernels.Shape) Coefficients {

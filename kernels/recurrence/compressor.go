@@ -38,7 +38,7 @@ var Compressor = declare(family[CompressorParams]{
 	name:    "compressor",
 	formula: "y = x·10^((6 − s)/20), s follows g(20·log₁₀|x|) as envelope does; g: threshold −20 dB, ratio 4, knee 6 dB",
 	source:  "Giannoulis, Massberg, Reiss, Digital Dynamic Range Compressor Design, JAES 60(6), 2012",
-	winner:  "recurrence over n",
+	winner:  "each sample waits for the one before it",
 	params:  CompressorParams{Threshold: -20, Ratio: 4, Knee: 6, Attack: 0.005, Release: 0.1, Makeup: 6, SampleRate: 44100},
 	state:   func(CompressorParams) (kernels.Element, int) { return kernels.Float64, 1 },
 	reference: func(p CompressorParams, state, y []float64, x []float32) {

@@ -32,7 +32,7 @@ var Envelope = declare(family[EnvelopeParams]{
 	name:    "envelope",
 	formula: "e ← e + c·(|x| − e), c = 1 − exp(−1/(t·R)); t: attack 5 ms where |x| > e, release 100 ms elsewhere, R = 44 100 Hz",
 	source:  "Giannoulis, Massberg, Reiss, Digital Dynamic Range Compressor Design, JAES 60(6), 2012, smooth branching peak detector",
-	winner:  "recurrence over n",
+	winner:  "each sample waits for the one before it",
 	params:  EnvelopeParams{Attack: 0.005, Release: 0.1, SampleRate: 44100},
 	state:   func(EnvelopeParams) (kernels.Element, int) { return kernels.Float64, 1 },
 	reference: func(p EnvelopeParams, state, y []float64, x []float32) {

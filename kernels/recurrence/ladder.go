@@ -36,7 +36,7 @@ var Ladder = declare(family[LadderParams]{
 	name:    "moog-ladder",
 	formula: "yₖ ← yₖ + g·(tanh yₖ₋₁ − tanh yₖ), k = 1…4, y₀ = x − 2·y₄, g = 1 − exp(−2π·1000/44 100); the output is y₄",
 	source:  "A. Huovilainen, Non-linear digital implementation of the Moog ladder filter, DAFx-04, Naples 2004",
-	winner:  "recurrence over n",
+	winner:  "each sample waits for the one before it",
 	params:  LadderParams{Cutoff: 1000, Resonance: 0.5, SampleRate: 44100},
 	state:   func(LadderParams) (kernels.Element, int) { return kernels.Float64, stages },
 	reference: func(p LadderParams, state, y []float64, x []float32) {

@@ -106,7 +106,7 @@ func (c *cell) io(s kernels.Shape) []kernels.Tensor {
 func declare(c *cell) kernels.Op[Params] {
 	long := kernels.Along(axes, "steps", kernels.Param{Name: "in", Value: 128}, kernels.Param{Name: "hidden", Value: 256},
 		kernels.Param{Name: "batch", Value: 1})
-	long.OneWinner = "recurrence over steps"
+	long.OneWinner = "each step waits for the one before it"
 	return kernels.Declare(kernels.Op[Params]{
 		Name: c.name, Formula: c.formula, Source: c.source,
 		Axes: axes,
