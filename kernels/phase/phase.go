@@ -79,7 +79,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8 * n, Flops: 4 * n, Pieces: n / minBlock, Threads: n / 4, Launches: 2}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(1, kernels.InGo(
+		kernels.Revised(2, kernels.InGo(
 			func(Params) kernels.Runner { return kernels.RunnerFunc(serial) },
 			func(_ Params, workers *pool.Pool) kernels.Runner {
 				return &parallel{pool: workers, end: make([]sum, workers.Workers()+1)}

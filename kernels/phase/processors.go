@@ -110,7 +110,11 @@ func serial(_ kernels.Shape, a *kernels.Args) error {
 }
 
 // minBlock is the number of increments in the shortest block that parallel gives to a worker: about a microsecond of work.
-const minBlock = 512
+// Two passes over fewer than leastParallel increments take longer than serial, by up to a half.
+const (
+	minBlock      = 512
+	leastParallel = 6 * minBlock
+)
 
 // parallel computes a call on the workers of a pool. There is one block more than there are workers. The first pass computes
 // the first block, and the sums of all others but the last. The second pass computes all blocks but the first.
@@ -124,7 +128,7 @@ type parallel struct {
 
 func (t *parallel) Run(s kernels.Shape, a *kernels.Args) error {
 	blocks := min(len(t.end), len(a[in])/minBlock)
-	if blocks < 3 { // two blocks would gain nothing: each of the two passes would compute one block
+	if blocks < 3 || len(a[in]) < leastParallel { // two blocks would gain nothing: each of the two passes would compute one block
 		return serial(s, a)
 	}
 	t.dst, t.src = a[out], a[in]
