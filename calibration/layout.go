@@ -5,7 +5,7 @@ import "bytes"
 // mostColumns is the greatest number of bytes in a line of several values.
 const mostColumns = 200
 
-// layOut returns a compact text with line breaks. An object or array has one line if it fits into one. Otherwise its text is
+// layOut returns a compact text with line breaks, and no spaces behind the commas of a line. An object or array has one line if it fits into one. Otherwise its text is
 // one space further right, and each value of an array begins a line, such as an implementation. A line has as many
 // fields of an object as fit, and as many numbers of a list, because each host has many thousands of both. A field that fits into no
 // line begins one, and the field behind it begins another one. The text must be that of encoding/json.
@@ -74,12 +74,7 @@ func (l *layout) endOfField(at int) int {
 
 // together writes a field behind another one if both fit into the line. Otherwise it writes nothing.
 func (l *layout) together(at, end int) bool {
-	l.to.WriteByte(' ')
-	fits := l.inLine(at, end, mostColumns-len(","))
-	if !fits {
-		l.to.Truncate(l.to.Len() - 1)
-	}
-	return fits
+	return l.inLine(at, end, mostColumns-len(","))
 }
 
 // inLine writes an object, array or field behind the last line's text, if the line then has at most so many bytes. Otherwise it
@@ -92,7 +87,7 @@ func (l *layout) inLine(at, end, most int) bool {
 			behind = l.end(at)
 		}
 		l.to.Write(l.from[at:behind])
-		if l.from[at] == ',' || l.from[at] == ':' {
+		if l.from[at] == ':' {
 			l.to.WriteByte(' ')
 		}
 		if at = behind; l.to.Len()-l.line > most {

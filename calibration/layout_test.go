@@ -10,35 +10,35 @@ import (
 
 func TestLayOut(t *testing.T) {
 	long := strings.Repeat("x", mostColumns-20)
-	fits := strings.Repeat("x", mostColumns-len(`     "key": [""],`))             // its line is full
-	both := strings.Repeat("x", mostColumns-len(`     "key": [""], "other": 1,`)) // so is that of two fields
+	fits := strings.Repeat("x", mostColumns-len(`     "key": [""],`))            // its line is full
+	both := strings.Repeat("x", mostColumns-len(`     "key": [""],"other": 1,`)) // so is that of two fields
 	for compact, want := range map[string]string{
 		`{}`:                        `{}`,
-		`{"a":1,"b":[1,-2.5e-7]}`:   `{"a": 1, "b": [1, -2.5e-7]}`,
-		`{"a":"]},:\\\"","b":null}`: `{"a": "]},:\\\"", "b": null}`,
+		`{"a":1,"b":[1,-2.5e-7]}`:   `{"a": 1,"b": [1,-2.5e-7]}`,
+		`{"a":"]},:\\\"","b":null}`: `{"a": "]},:\\\"","b": null}`,
 		`[["` + long + `"],{"a":[true,{}]},[]]`: `[
      ["` + long + `"],
-     {"a": [true, {}]},
+     {"a": [true,{}]},
      []
     ]`,
 		`{"key":["` + fits + `"],"other":1,"a":2}`: `{
      "key": ["` + fits + `"],
-     "other": 1, "a": 2
+     "other": 1,"a": 2
     }`,
 		`{"key":["` + both + `"],"other":1,"a":2}`: `{
-     "key": ["` + both + `"], "other": 1,
+     "key": ["` + both + `"],"other": 1,
      "a": 2
     }`,
 		`{"key":["` + both + `x"],"other":1,"a":2}`: `{
      "key": ["` + both + `x"],
-     "other": 1, "a": 2
+     "other": 1,"a": 2
     }`,
 		`{"a":1,"key":["` + fits + `x"],"other":1,"b":2}`: `{
      "a": 1,
      "key": [
       "` + fits + `x"
      ],
-     "other": 1, "b": 2
+     "other": 1,"b": 2
     }`,
 	} {
 		if got := string(layOut([]byte(compact), 4)); got != want {
