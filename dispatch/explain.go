@@ -84,7 +84,7 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 	default:
 		e.Answer = Measured
 	}
-	e.Degraded = e.Degraded || asked == nil && t.line == nil && e.Answer != Unknown && t.recorded != nil && t.recorded.Degraded
+	e.Degraded = e.Degraded || asked == nil && !jumps && t.line == nil && e.Answer != Unknown && t.recorded != nil && t.recorded.Degraded
 	if chosen.gpu {
 		r, _ := chosen.depends.(*relief)
 		e.considerWait(r, chosen.implementation, time.Duration(t.gpuWait.Load()))

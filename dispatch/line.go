@@ -33,11 +33,12 @@ func splitName(name string) (operation string, fixed []string, placement string)
 	return operation, fixed, placement
 }
 
-// line is the shapes of an operation that differ in the value of one axis.
+// line is the shapes of an operation that differ in the value of one axis. Other axes may vary together with it, as those of
+// square matrices do.
 type line struct {
 	of   *predicted
 	axis int
-	base [surface.MostAxes]int // the shape, with any value for that axis
+	base [surface.MostAxes]int // the shape, with 0 for the axes that vary
 }
 
 // newLine parses the axes that the name of a case fixes, such as "n_fft=1024" and "hop=256". Its error says in one clause
@@ -96,7 +97,11 @@ func short(text string) string { return fmt.Sprintf("%.80s", text) }
 // shape returns the shape of a size.
 func (l *line) shape(size int) [surface.MostAxes]int {
 	shape := l.base
-	shape[l.axis] = max(size, 1)
+	for i := range l.of.Axes {
+		if shape[i] == 0 {
+			shape[i] = max(size, 1)
+		}
+	}
 	return shape
 }
 

@@ -294,6 +294,29 @@ func TestFarBeyondAMeasuredCase(t *testing.T) {
 	}
 }
 
+// So does the surface far beyond a case along which several axes vary together, as those of square products do.
+func TestFarBeyondSquares(t *testing.T) {
+	file := predictedFile()
+	for k := range file.Hosts[1].Cases {
+		if c := &file.Hosts[1].Cases[k]; c.Name == "matmul/square" {
+			c.Axis.To, c.Sizes = 64, nil
+			last := &c.Segments[len(c.Segments)-1]
+			last.To = 64
+		}
+	}
+	d := newDispatcherFor(t, file, m3Max)
+	squares, matmul := d.Case("matmul/square"), d.Operation("matmul")
+	if e := squares.Explain(8 * 64); e.Answer != Beyond || e.Prediction != nil {
+		t.Errorf("%+v: want the choice of the measured case", e)
+	}
+	for _, size := range []int{8*64 + 1, 801, 5000} {
+		want, got := matmul.ExplainShape(size, size, size), squares.Explain(size)
+		if want.Prediction == nil || squares.Choose(size) != want.Implementation || got.Implementation != want.Implementation || got.Reason != want.Reason {
+			t.Errorf("%d: %s, %q, want %s, %q as by shape", size, got.Implementation, got.Reason, want.Implementation, want.Reason)
+		}
+	}
+}
+
 // A program that lacks an implementation gets the thresholds of the others. It is not asked about implementations that would
 // not be chosen.
 func TestCutWithoutAnImplementation(t *testing.T) {

@@ -326,11 +326,6 @@ func (l *measuredLine) study() {
 		l.low[i], l.high[i] = math.Inf(1), math.Inf(-1)
 		for _, size := range l.recorded.Sizes {
 			shape := l.shape(size)
-			for axis := range shape {
-				if shape[axis] == 0 { // this axis varies along the line, too
-					shape[axis] = size
-				}
-			}
 			v := l.of.Surface.Features[i].Of(shape[:len(l.of.Axes)])
 			l.low[i], l.high[i] = min(l.low[i], v), max(l.high[i], v)
 		}

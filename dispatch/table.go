@@ -219,13 +219,13 @@ func single(c *calibration.Case) bool { return c.Axis.From == c.Axis.To }
 // far returns what decides at sizes that a measured case does not reach, or nil if the operation has no surface in the case's
 // placement.
 func (d *Dispatcher) far(c *Case, recorded *calibration.Case) *along {
-	operation, fixed, placement := splitName(c.name)
+	operation, _, placement := splitName(c.name)
 	p := d.predictedFor(operation, placement)
-	if p == nil {
+	if p == nil || p.Placement != placementOf(recorded) {
 		return nil
 	}
-	l, err := newLine(p, fixed)
-	if err != nil || !l.is(recorded) {
+	l := p.lineOf(recorded)
+	if l == nil {
 		return nil
 	}
 	return &along{l, d.newShapes(p, placement, c.names, c.obstacle)}
