@@ -44,7 +44,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	stay := o.compare(r, p)
 	switch {
 	case len(p.kept) > 0 && len(p.kept) == count(&r.Entry) && len(r.Entry.Operations) == 0:
-		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): --force replaces it, -o FILE writes elsewhere",
+		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): want a larger --budget, or -o FILE for a trial (--force replaces it, and forgets its runs)",
 			o.output, p.kept[0])
 	case len(stay) == 0 && (o.forgets() || baseErr != nil || !adds(base, r)):
 		return p, nil

@@ -255,9 +255,11 @@ func (r *report) writeTable(w io.Writer) error {
 		if c.Excused > 0 {
 			unknown = fmt.Sprintf("%.0f %%", 100*c.Excused)
 		}
-		rows = append(rows, []string{
-			c.Name, c.Verdict, fmt.Sprint(len(c.losses)), fmt.Sprintf("%.1f %%", 100*c.Regret), c.bound(), fmt.Sprintf("%.1f %%", 100*c.Worst), unknown,
-		})
+		regret, worst := "-", "-"
+		if len(c.losses) > 0 {
+			regret, worst = fmt.Sprintf("%.1f %%", 100*c.Regret), fmt.Sprintf("%.1f %%", 100*c.Worst)
+		}
+		rows = append(rows, []string{c.Name, c.Verdict, fmt.Sprint(len(c.losses)), regret, c.bound(), worst, unknown})
 	}
 	var text strings.Builder
 	for k, line := range command.Align(rows, 2, 3, 4, 5, 6) {
@@ -285,8 +287,12 @@ func (r *report) writeTable(w io.Writer) error {
 const legend = `
 Regret is how much longer the file's choices take than the fastest implementations: on average, at
 most that much on average with 95 % confidence, and at worst. Not known is the share of the case's
-sizes of which the file says that it does not know.
+sizes of which the file says that it does not know. AMBIGUOUS says that the fresh sizes do not
+decide, and UNMEASURED that there are too few of them.
 `
+
+// leastSlowdown is the least slowdown that is told, as 0.1 % is printed.
+const leastSlowdown = 1.0005
 
 // writeNotes prints, below the table, remarks that do not fit into its lines.
 func (r *report) writeNotes(w io.Writer, cases []caseReport) {
@@ -341,7 +347,7 @@ func (c *caseReport) worst() string {
 			at = s
 		}
 	}
-	if at == nil || at.Chosen == at.Fastest {
+	if at == nil || at.Chosen == at.Fastest || at.Slowdown <= leastSlowdown {
 		return ""
 	}
 	return fmt.Sprintf("at %s %s the file takes %s, %s is faster", command.Thousands(at.Size), c.unit, at.Chosen, at.Fastest)

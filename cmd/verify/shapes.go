@@ -108,7 +108,22 @@ func (r *report) writeShapes(w io.Writer) {
 			fmt.Fprintln(w, command.Wrap("    "+remark))
 		}
 	}
+	var few []string
+	for k := range operations {
+		if o := &operations[k]; o.tooFew() {
+			few = append(few, o.Name)
+		}
+	}
+	if len(few) > 0 {
+		fmt.Fprintln(w, command.Wrap(fmt.Sprintf("too few shapes to say something (want %d: a larger --budget): %s",
+			harness.LeastShapes, command.Few(few, ", "))))
+	}
 	fmt.Fprintf(w, shapesLegend, harness.LeastShapes, 100*harness.LossLimit)
+}
+
+// tooFew reports whether nothing is said of an operation because fewer shapes were measured than that takes.
+func (o *shapesReport) tooFew() bool {
+	return !o.changed && o.Verdict == verdictNames[thresholds.Unmeasured] && len(o.Shapes) < o.Least
 }
 
 const shapesLegend = `
@@ -149,8 +164,6 @@ func (o *shapesReport) remarks() []string {
 	switch {
 	case o.changed:
 		return all // the notes have the reason
-	case o.Verdict == verdictNames[thresholds.Unmeasured] && len(o.Shapes) < o.Least:
-		all = append(all, fmt.Sprintf("too few shapes to say something (want %d: a larger --budget)", o.Least))
 	case o.Broken:
 		all = append(all, fmt.Sprintf("loses at least %s, and the file promises at most %s", percentOf(o.Lower), percentOf(o.Promised)))
 	case o.Verdict == verdictNames[thresholds.Drifted]:
@@ -159,7 +172,7 @@ func (o *shapesReport) remarks() []string {
 	if o.Unknown >= leastTold {
 		all = append(all, fmt.Sprintf("nothing is said of %.0f %% of its shapes: too large for the budget, or disturbed", 100*o.Unknown))
 	}
-	if worst := o.worst(); worst != nil && worst.Chosen != worst.Fastest {
+	if worst := o.worst(); worst != nil && worst.Chosen != worst.Fastest && worst.Slowdown > leastSlowdown {
 		all = append(all, fmt.Sprintf("worst at %s: the file takes %s, %s is faster", command.Shape(o.Axes, worst.Shape), worst.Chosen, worst.Fastest))
 	}
 	return all
