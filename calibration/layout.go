@@ -5,10 +5,11 @@ import "bytes"
 // mostColumns is the greatest number of bytes in a line of several values.
 const mostColumns = 200
 
-// layOut returns a compact text with line breaks, and no spaces behind the commas of a line. An object or array has one line if it fits into one. Otherwise its text is
-// one space further right, and each value of an array begins a line, such as an implementation. A line has as many
-// fields of an object as fit, and as many numbers of a list, because each host has many thousands of both. A field that fits into no
-// line begins one, and the field behind it begins another one. The text must be that of encoding/json.
+// layOut returns a compact text with line breaks, and no spaces behind the commas of a line. An object or array has one line if
+// it fits into one. Otherwise its text is one space further right, and each value of an array begins a line, such as an
+// implementation. A line has as many fields of an object as fit, and as many numbers of a list, because each host has many
+// thousands of both. A field that fits into no line begins one, and the field behind it begins another one. The text must be that
+// of encoding/json.
 func layOut(compact []byte, indentation int) []byte {
 	l := layout{from: compact}
 	l.value(0, indentation, 0)

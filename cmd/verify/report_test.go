@@ -169,6 +169,10 @@ func TestNoWorstSizeOfRightChoices(t *testing.T) {
 			t.Errorf("%s: %q, want %q", verdict, got, want)
 		}
 	}
+	equal := caseReport{Verdict: "UNMEASURED", unit: "rows", Sizes: []sizeReport{{Size: 7, Chosen: "a", Fastest: "b", Slowdown: 1.0004}}}
+	if got := equal.worst(); got != "" {
+		t.Errorf("a loss of 0.0 %%: %q", got)
+	}
 }
 
 // The table fits the width of a terminal, whatever the names are. It has the cases in the catalogue's order, and remarks
@@ -187,8 +191,9 @@ func TestTheTable(t *testing.T) {
 		},
 		Warnings: []string{"degraded: other programs took 62 % of a processor meanwhile"},
 	}
+	nothing := caseReport{Name: "max", Verdict: "UNMEASURED"}
 	r := &report{
-		Cases: []caseReport{worse, fewer}, Regret: 0.0123, Worst: 9.876, Beyond: 9.876, FreshSizes: 15, Disturbed: 1,
+		Cases: []caseReport{worse, nothing, fewer}, Regret: 0.0123, Worst: 9.876, Beyond: 9.876, FreshSizes: 15, Disturbed: 1,
 		Skipped: []string{"fft/unheard=1: not in the catalogue of this version", "fft/unheard=2: not in the catalogue of this version"},
 		Plans:   plans.Summary{Rows: 1234, Inside: 1000, Undecided: 100, Unmeasured: 134, Median: 1.01, Finding: plans.Inside},
 	}
@@ -198,6 +203,7 @@ func TestTheTable(t *testing.T) {
 	}
 	const want = `CASE                                   VERDICT     FRESH SIZES   REGRET  AT MOST    WORST  NOT KNOWN
 sum                                    HOLDS                12    0.1 %        -    2.0 %
+max                                    UNMEASURED            0        -        -        -
 stage-graph/block=512,cost=4,resident  UNMEASURED            3  123.4 %        -  987.6 %       31 %
     at 16 777 216 elements the file takes go-parallel/partitioned, accelerate/partitioned is faster
 ` + legend + `
@@ -206,7 +212,7 @@ stage-graph/block=512,cost=4,resident  UNMEASURED            3  123.4 %        -
 2 cases: not in the catalogue of this version (fft/unheard=1, fft/unheard=2)
 1 size more could not be measured while the machine was quiet
 
-1 HOLDS, 0 AMBIGUOUS, 0 DRIFTED, 1 UNMEASURED
+1 HOLDS, 0 AMBIGUOUS, 0 DRIFTED, 2 UNMEASURED
 regret 1.23 % over 15 fresh sizes, worst 987.6 %, outside ties 987.6 %
 typed plans take as long as recorded: median ratio 1.01, 0 of 1234 rows outside 0.85 to 1.15,
   100 undecided, 134 unmeasured
