@@ -41,7 +41,7 @@ func (l *layout) value(at, indentation, behind int) int {
 	l.to.WriteByte(l.from[at])
 	alone := true // the next field begins a line
 	for at++; at < end-1; at++ {
-		if behind := l.endOfField(at); object && !alone && l.together(at, behind) {
+		if behind := l.endOfField(at); object && !alone && l.inLine(at, behind, mostColumns-len(",")) {
 			at = behind
 		} else {
 			l.breakLine(indentation + 1)
@@ -71,11 +71,6 @@ func (l *layout) endOfField(at int) int {
 		end = l.end(end + 1)
 	}
 	return end
-}
-
-// together writes a field behind another one if both fit into the line. Otherwise it writes nothing.
-func (l *layout) together(at, end int) bool {
-	return l.inLine(at, end, mostColumns-len(","))
 }
 
 // inLine writes an object, array or field behind the last line's text, if the line then has at most so many bytes. Otherwise it

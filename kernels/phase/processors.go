@@ -128,7 +128,8 @@ type parallel struct {
 
 func (t *parallel) Run(s kernels.Shape, a *kernels.Args) error {
 	blocks := min(len(t.end), len(a[in])/minBlock)
-	if blocks < 3 || len(a[in]) < leastParallel { // two blocks would gain nothing: each of the two passes would compute one block
+	// Two blocks would gain nothing: each of the two passes would compute one block.
+	if blocks < 3 || len(a[in]) < leastParallel {
 		return serial(s, a)
 	}
 	t.dst, t.src = a[out], a[in]
