@@ -3,15 +3,13 @@
 #include "textflag.h"
 
 // func decibelsSIMD(dst *float32, src *float32, n int, a float32, b float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·decibelsSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        a+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        b+28(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS a+24(FP), Y0
+	VBROADCASTSS b+28(FP), Y1
 	VMOVUPS      word408af967<>+0(SB), Y2
 
 one:

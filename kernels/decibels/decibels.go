@@ -65,9 +65,9 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8 * n, Flops: 25 * n, Threads: n / 4, Launches: 3}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.InGo(
+		kernels.Revised(1, kernels.InGo( // shorter calls
 			func(p Params) kernels.Runner { return serial(p) },
-			func(p Params, workers *pool.Pool) kernels.Runner { return &parallel{params: p, pool: workers} }),
+			func(p Params, workers *pool.Pool) kernels.Runner { return &parallel{params: p, pool: workers} })),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return byFramework(p), nil }),
 		kernels.KernelText("", appendDecibels),
 	},

@@ -3,15 +3,13 @@
 #include "textflag.h"
 
 // func scaleSIMD(dst *float32, src *float32, n int, a float32, b float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·scaleSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        a+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        b+28(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS a+24(FP), Y0
+	VBROADCASTSS b+28(FP), Y1
 
 several:
 	CMPQ        DX, $0x00000020
@@ -96,13 +94,12 @@ DATA prefix<>+124(SB)/4, $0x00000000
 GLOBL prefix<>(SB), RODATA|NOPTR, $128
 
 // func gainSIMD(dst *float32, src *float32, n int, a float32, b float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·gainSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        a+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS a+24(FP), Y0
 
 several:
 	CMPQ    DX, $0x00000020
@@ -875,13 +872,12 @@ DATA wordbf800000<>+28(SB)/4, $0xbf800000
 GLOBL wordbf800000<>(SB), RODATA|NOPTR, $32
 
 // func powSIMD(dst *float32, src *float32, n int, a float32, b float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·powSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        a+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS a+24(FP), Y0
 	VCVTPS2PD    X0, Y1
 
 	// 0^y and ∞^y are 0 and +Inf, or +Inf and 0 if y < 0.
@@ -1234,13 +1230,12 @@ DATA quad00000000000003ff<>+24(SB)/8, $0x00000000000003ff
 GLOBL quad00000000000003ff<>(SB), RODATA|NOPTR, $32
 
 // func softClipSIMD(dst *float32, src *float32, n int, a float32, b float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·softClipSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        a+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS a+24(FP), Y0
 
 one:
 	CMPQ    DX, $0x08

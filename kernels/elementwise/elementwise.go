@@ -33,6 +33,7 @@ type function struct {
 	tolerance float64
 	flops     float64 // per value
 	grain     int     // least elements in a chunk: about a microsecond with AVX2, see pool.Pool.Grain
+	revision  int     // of the implementations in Go
 }
 
 // cacheLine is the number of float32 in 128 bytes, the widest cache line in use (Apple's). If a slice begins on a line,
@@ -92,7 +93,7 @@ func declare(f function) kernels.Op[Params] {
 			return kernels.Work{Bytes: 4 * float64(inputs+1) * n, Flops: f.flops * n, Threads: n * float64(inputs) / 4}
 		},
 		By: []kernels.Makers[Params]{
-			kernels.OverRows(func(p Params, _ int) (kernels.Loop, error) {
+			kernels.Revised(f.revision, kernels.OverRows(func(p Params, _ int) (kernels.Loop, error) {
 				compute := fast
 				if f.inGoOnly != nil && f.inGoOnly(p) {
 					compute = f.inGo
@@ -104,7 +105,7 @@ func declare(f function) kernels.Op[Params] {
 						compute(a[0][lo:hi], a[1][inputs*lo:inputs*hi], p)
 					},
 				}, nil
-			}),
+			})),
 			framework,
 			kernels.KernelText("", f.appendKernel),
 		},
@@ -124,6 +125,7 @@ var Scale = declare(function{
 	tolerance: 1e-5,
 	flops:     2,
 	grain:     16 << 10,
+	revision:  1, // shorter calls
 })
 
 // Gain declares y = a·x.

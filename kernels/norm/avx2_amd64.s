@@ -3,12 +3,11 @@
 #include "textflag.h"
 
 // func momentsSIMD(x *float32, n int, shift float32) (sum float32, squares float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3, SSE
 TEXT ·momentsSIMD(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVSS        shift+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS shift+16(FP), Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -18,9 +17,9 @@ TEXT ·momentsSIMD(SB), NOSPLIT, $0-32
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
 
-momentsTurn:
-	TESTQ       CX, CX
-	JZ          momentsFold
+momentsSeveral:
+	CMPQ        CX, $0x20
+	JL          momentsOne
 	VMOVUPS     (AX), Y9
 	VSUBPS      Y0, Y9, Y9
 	VADDPS      Y9, Y1, Y1
@@ -39,7 +38,18 @@ momentsTurn:
 	VFMADD231PS Y9, Y9, Y8
 	ADDQ        $0x00000080, AX
 	SUBQ        $0x20, CX
-	JMP         momentsTurn
+	JMP         momentsSeveral
+
+momentsOne:
+	TESTQ       CX, CX
+	JZ          momentsFold
+	VMOVUPS     (AX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y1, Y1
+	VFMADD231PS Y9, Y9, Y5
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x08, CX
+	JMP         momentsOne
 
 momentsFold:
 	VADDPS       Y3, Y1, Y1
@@ -51,7 +61,6 @@ momentsFold:
 	VADDPS       X0, X1, X1
 	VMOVSHDUP    X1, X0
 	VADDSS       X0, X1, X1
-	MOVSS        X1, sum+24(FP)
 	VADDPS       Y7, Y5, Y5
 	VADDPS       Y8, Y6, Y6
 	VADDPS       Y6, Y5, Y5
@@ -61,8 +70,9 @@ momentsFold:
 	VADDPS       X0, X5, X5
 	VMOVSHDUP    X5, X0
 	VADDSS       X0, X5, X5
-	MOVSS        X5, squares+28(FP)
 	VZEROUPPER
+	MOVSS        X1, sum+24(FP)
+	MOVSS        X5, squares+28(FP)
 	RET
 
 // func compensatedSIMD(sums *float32, x *float32, n int)
@@ -124,17 +134,15 @@ compensatedEnd:
 	RET
 
 // func perColumnSIMD(dst *float32, src *float32, weights *float32, bias *float32, n int, mean float32, factor float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·perColumnSIMD(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         weights+16(FP), DX
 	MOVQ         bias+24(FP), BX
 	MOVQ         n+32(FP), SI
-	MOVSS        mean+40(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        factor+44(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS mean+40(FP), Y0
+	VBROADCASTSS factor+44(FP), Y1
 
 perColumnTurn:
 	TESTQ       SI, SI
@@ -156,18 +164,40 @@ perColumnEnd:
 	VZEROUPPER
 	RET
 
+// func scaledSIMD(dst *float32, src *float32, weights *float32, n int, factor float32)
+// Requires: AVX
+TEXT ·scaledSIMD(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS factor+32(FP), Y0
+
+scaledTurn:
+	TESTQ   BX, BX
+	JZ      scaledEnd
+	VMULPS  (CX), Y0, Y1
+	VMULPS  (DX), Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, BX
+	JMP     scaledTurn
+
+scaledEnd:
+	VZEROUPPER
+	RET
+
 // func perChannelSIMD(dst *float32, src *float32, n int, mean float32, weight float32, bias float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·perChannelSIMD(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        mean+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        weight+28(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        bias+32(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS mean+24(FP), Y0
+	VBROADCASTSS weight+28(FP), Y1
+	VBROADCASTSS bias+32(FP), Y2
 
 perChannelTurn:
 	TESTQ       DX, DX

@@ -87,9 +87,9 @@ var Group = kernels.Declare(kernels.Op[GroupParams]{
 		return kernels.Work{Bytes: 8 * n, Flops: max(7, flops) * n, Pieces: measuredGroups * float64(s[batch]), Threads: n / 4}
 	},
 	By: []kernels.Makers[GroupParams]{
-		kernels.Within(welfordBound, kernels.LoopNamed("go/welford", "go-parallel/welford", overGroups(welford))),
-		kernels.Within(kahanBound, kernels.LoopNamed("go/kahan", "go-parallel/kahan", overGroups(compensating))),
-		kernels.Within(standardBound, kernels.LoopNamed("go/standard", "go-parallel/standard", overGroups(standard))),
+		kernels.Within(welfordBound, overGroups("welford", welford)),
+		kernels.Within(kahanBound, overGroups("kahan", compensating)),
+		kernels.Within(standardBound, overGroups("standard", standard)),
 		kernels.Within(welfordBound, kernels.KernelText("welford", appendGroups(byWelford))),
 		kernels.Within(kahanBound, kernels.KernelText("kahan", appendGroups(byKahan))),
 		kernels.Within(standardBound, kernels.KernelText("standard", appendGroups(byStandard))),
@@ -148,9 +148,9 @@ var GroupProgram = kernels.NewProgram(NewGroup, func(plan *GroupPlan, _ kernels.
 	return plan.Apply(a[0], a[1])
 })
 
-// overGroups returns group norm in Go, one group at a time.
-func overGroups(of statistics) func(p GroupParams, _ int) (kernels.Loop, error) {
-	return func(p GroupParams, _ int) (kernels.Loop, error) {
+// overGroups returns a variant of group norm in Go, one group at a time.
+func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
+	return kernels.Revised(1, kernels.LoopNamed("go/"+variant, "go-parallel/"+variant, func(p GroupParams, _ int) (kernels.Loop, error) {
 		l, perGroup := fastest(), len(p.Weights)/p.Groups
 		return kernels.Loop{
 			Rows: func(s *kernels.Shape) int { return s[batch] * p.Groups },
@@ -170,7 +170,7 @@ func overGroups(of statistics) func(p GroupParams, _ int) (kernels.Loop, error) 
 				}
 			},
 		}, nil
-	}
+	}))
 }
 
 // appendGroups returns a function that appends group norm with the given statistics. A group is a row.

@@ -5,19 +5,22 @@ package norm
 
 // loops are the passes over values, in Go or in vector code.
 type loops struct {
-	// moments returns the sums of x[i]−shift and of its squares. len(x) is a multiple of stride.
+	// moments returns the sums of x[i]−shift and of its squares. len(x) is a multiple of vector.
 	moments func(x []float32, shift float32) (sum, squares float32)
 	// compensated returns partial sums of x[i], then those of its squares, and then what rounding made of each too much.
 	// len(x) is a multiple of stride.
 	compensated func(x []float32) [4]lanes
 	// perColumn sets dst[i] to (src[i]−mean)·factor·weights[i] + bias[i].
 	perColumn func(dst, src, weights, bias []float32, mean, factor float32)
+	// scaled sets dst[i] to src[i]·factor·weights[i].
+	scaled func(dst, src, weights []float32, factor float32)
 	// perChannel sets dst[i] to (src[i]−mean)·weight + bias.
 	perChannel func(dst, src []float32, mean, weight, bias float32)
 }
 
 const (
-	stride = 32   // values that the sums take at a time
+	vector = 8    // values that the loops take at a time,
+	stride = 32   // except the compensated sums
 	block  = 1024 // values that are added up in float32; float64 joins the blocks
 )
 
@@ -25,7 +28,7 @@ const (
 type lanes [16]float32
 
 // inGo has no loop over whole vectors that differs from the one over the rest.
-var inGo = loops{momentsGo, compensatedGo, perColumnGo, perChannelGo}
+var inGo = loops{momentsGo, compensatedGo, perColumnGo, scaledGo, perChannelGo}
 
 func momentsGo(x []float32, shift float32) (sum, squares float32) {
 	var s0, s1, s2, s3, q0, q1, q2, q3 float32
@@ -63,6 +66,13 @@ func perColumnGo(dst, src, weights, bias []float32, mean, factor float32) {
 	dst, weights, bias = dst[:len(src)], weights[:len(src)], bias[:len(src)]
 	for i, v := range src {
 		dst[i] = (v-mean)*factor*weights[i] + bias[i]
+	}
+}
+
+func scaledGo(dst, src, weights []float32, factor float32) {
+	dst, weights = dst[:len(src)], weights[:len(src)]
+	for i, v := range src {
+		dst[i] = v * factor * weights[i]
 	}
 }
 
@@ -132,7 +142,7 @@ func welford(l *loops, x []float32) (mean, variance float64) {
 
 // sums returns the moments of at most a block of values.
 func (l *loops) sums(x []float32, shift float32) (sum, squares float64) {
-	whole := len(x) / stride * stride
+	whole := len(x) / vector * vector
 	if whole > 0 {
 		s, q := l.moments(x[:whole], shift)
 		sum, squares = float64(s), float64(q)

@@ -12,7 +12,7 @@ func fastest() loops {
 	if !haveSIMD {
 		return inGo
 	}
-	return loops{momentsVector, compensatedVector, perColumnVector, perChannelVector}
+	return loops{momentsVector, compensatedVector, perColumnVector, scaledVector, perChannelVector}
 }
 
 func momentsVector(x []float32, shift float32) (sum, squares float32) {
@@ -26,8 +26,6 @@ func compensatedVector(x []float32) (sums [4]lanes) {
 	return sums
 }
 
-const vector = 8 // values that the loops over outputs take at a time
-
 func perColumnVector(dst, src, weights, bias []float32, mean, factor float32) {
 	dst, weights, bias = dst[:len(src)], weights[:len(src)], bias[:len(src)]
 	whole := len(src) / vector * vector
@@ -35,6 +33,15 @@ func perColumnVector(dst, src, weights, bias []float32, mean, factor float32) {
 		perColumnSIMD(&dst[0], &src[0], &weights[0], &bias[0], whole, mean, factor)
 	}
 	perColumnGo(dst[whole:], src[whole:], weights[whole:], bias[whole:], mean, factor)
+}
+
+func scaledVector(dst, src, weights []float32, factor float32) {
+	dst, weights = dst[:len(src)], weights[:len(src)]
+	whole := len(src) / vector * vector
+	if whole > 0 {
+		scaledSIMD(&dst[0], &src[0], &weights[0], whole, factor)
+	}
+	scaledGo(dst[whole:], src[whole:], weights[whole:], factor)
 }
 
 func perChannelVector(dst, src []float32, mean, weight, bias float32) {

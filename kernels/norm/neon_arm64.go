@@ -2,7 +2,7 @@
 
 package norm
 
-// momentsSIMD returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 32.
+// momentsSIMD returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 8.
 //
 //go:noescape
 func momentsSIMD(x *float32, n int, shift float32) (sum float32, squares float32)
@@ -17,6 +17,11 @@ func compensatedSIMD(sums *float32, x *float32, n int)
 //
 //go:noescape
 func perColumnSIMD(dst *float32, src *float32, weights *float32, bias *float32, n int, mean float32, factor float32)
+
+// scaledSIMD sets dst[i] to src[i]·factor·weights[i] for i from 0 to n−1. n must be a multiple of 8.
+//
+//go:noescape
+func scaledSIMD(dst *float32, src *float32, weights *float32, n int, factor float32)
 
 // perChannelSIMD sets dst[i] to (src[i]−mean)·weight + bias for i from 0 to n−1. n must be a multiple of 8.
 //

@@ -15,6 +15,7 @@ TEXT ·momentsSIMD(SB), NOSPLIT, $0-32
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
@@ -23,9 +24,43 @@ TEXT ·momentsSIMD(SB), NOSPLIT, $0-32
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
 
-momentsTurn:
+momentsSeveral:
+	CMP $32, R1
+	BLT momentsOne
+	FLDPQ (R0), (F1, F0)
+	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
+	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	WORD $0x4e20cc0b // fmla v11.4s, v0.4s, v0.4s
+	FLDPQ 32(R0), (F1, F0)
+	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
+	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD $0x4e21cc2a // fmla v10.4s, v1.4s, v1.4s
+	WORD $0x4e20cc09 // fmla v9.4s, v0.4s, v0.4s
+	FLDPQ 64(R0), (F1, F0)
+	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
+	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21cc28 // fmla v8.4s, v1.4s, v1.4s
+	WORD $0x4e20cc07 // fmla v7.4s, v0.4s, v0.4s
+	FLDPQ 96(R0), (F1, F0)
+	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
+	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21cc26 // fmla v6.4s, v1.4s, v1.4s
+	WORD $0x4e20cc05 // fmla v5.4s, v0.4s, v0.4s
+	ADD $128, R0, R0
+	SUB $32, R1, R1
+	B momentsSeveral
+
+momentsOne:
 	CMP $0, R1
 	BEQ momentsFold
 	FLDPQ (R0), (F1, F0)
@@ -33,38 +68,28 @@ momentsTurn:
 	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	WORD $0x4e21cc2b // fmla v11.4s, v1.4s, v1.4s
-	WORD $0x4e20cc0a // fmla v10.4s, v0.4s, v0.4s
-	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD $0x4e21cc29 // fmla v9.4s, v1.4s, v1.4s
-	WORD $0x4e20cc08 // fmla v8.4s, v0.4s, v0.4s
-	FLDPQ 64(R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x4e21cc27 // fmla v7.4s, v1.4s, v1.4s
-	WORD $0x4e20cc06 // fmla v6.4s, v0.4s, v0.4s
-	FLDPQ 96(R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD $0x4e21cc25 // fmla v5.4s, v1.4s, v1.4s
-	WORD $0x4e20cc04 // fmla v4.4s, v0.4s, v0.4s
-	ADD $128, R0, R0
-	SUB $32, R1, R1
-	B momentsTurn
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	WORD $0x4e20cc0b // fmla v11.4s, v0.4s, v0.4s
+	ADD $32, R0, R0
+	SUB $8, R1, R1
+	B momentsOne
 
 momentsFold:
 	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
 	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
 	WORD $0x4e2dd5e1 // fadd v1.4s, v15.4s, v13.4s
-	WORD $0x4e2cd5c0 // fadd v0.4s, v14.4s, v12.4s
+	WORD $0x4e24d5c0 // fadd v0.4s, v14.4s, v4.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
+	WORD $0x1e202824 // fadd s4, s1, s0
+	WORD $0x4e28d583 // fadd v3.4s, v12.4s, v8.4s
+	WORD $0x4e27d562 // fadd v2.4s, v11.4s, v7.4s
+	WORD $0x4e26d541 // fadd v1.4s, v10.4s, v6.4s
+	WORD $0x4e25d520 // fadd v0.4s, v9.4s, v5.4s
 	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
 	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
@@ -72,18 +97,7 @@ momentsFold:
 	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
 	WORD $0x1e202820 // fadd s0, s1, s0
-	FMOVS F0, sum+24(FP)
-	WORD $0x4e27d563 // fadd v3.4s, v11.4s, v7.4s
-	WORD $0x4e26d542 // fadd v2.4s, v10.4s, v6.4s
-	WORD $0x4e25d521 // fadd v1.4s, v9.4s, v5.4s
-	WORD $0x4e24d500 // fadd v0.4s, v8.4s, v4.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
-	WORD $0x1e202820 // fadd s0, s1, s0
+	FMOVS F4, sum+24(FP)
 	FMOVS F0, squares+28(FP)
 	RET
 
@@ -198,6 +212,34 @@ perColumnTurn:
 	B perColumnTurn
 
 perColumnEnd:
+	RET
+
+// func scaledSIMD(dst *float32, src *float32, weights *float32, n int, factor float32)
+TEXT ·scaledSIMD(SB), NOSPLIT, $0-36
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD weights+16(FP), R2
+	MOVD n+24(FP), R3
+	FMOVS factor+32(FP), F0
+	WORD $0x4e040404 // dup v4.4s, v0.s[0]
+
+scaledTurn:
+	CMP $0, R3
+	BEQ scaledEnd
+	FLDPQ (R1), (F1, F0)
+	WORD $0x6e21dc83 // fmul v3.4s, v4.4s, v1.4s
+	WORD $0x6e20dc82 // fmul v2.4s, v4.4s, v0.4s
+	FLDPQ (R2), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FSTPQ (F1, F0), (R0)
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R2, R2
+	SUB $8, R3, R3
+	B scaledTurn
+
+scaledEnd:
 	RET
 
 // func perChannelSIMD(dst *float32, src *float32, n int, mean float32, weight float32, bias float32)

@@ -74,7 +74,7 @@ var Layer = kernels.Declare(kernels.Op[LayerParams]{
 		n := float64(s[rows]) * float64(s[columns])
 		return kernels.Work{Bytes: 8*n + 8*float64(s[columns]), Flops: 8 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
-	By: []kernels.Makers[LayerParams]{kernels.OverRows(newLayer), kernels.KernelText("", appendLayer)},
+	By: []kernels.Makers[LayerParams]{kernels.Revised(1, kernels.OverRows(newLayer)), kernels.KernelText("", appendLayer)},
 })
 
 // LayerPlan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes
@@ -121,6 +121,19 @@ const (
 
 func appendLayer(b *gpu.Builder, p LayerParams, s kernels.Shape, t []*gpu.Buffer) {
 	appendRows(b, byWelford, s[rows], s[columns], t, p.Weights, p.Bias)
+}
+
+// NewRMS returns the RMS norm of rows in Go, which package rmsnorm declares. It keeps the weights.
+func NewRMS(weights []float32) kernels.Loop {
+	l := fastest()
+	return kernels.RowLoop(len(weights), aboutAMicrosecond, func(dst, src []float32) {
+		var squares float64
+		for lo := 0; lo < len(src); lo += block {
+			_, q := l.sums(src[lo:min(lo+block, len(src))], 0)
+			squares += q
+		}
+		l.scaled(dst, src, weights, factor(squares/float64(len(src))))
+	})
 }
 
 // AppendRMS appends the RMS norm of rows, which package rmsnorm declares. t holds y and x.

@@ -45,8 +45,8 @@ fold:
 	VADDPS       X1, X0, X0
 	VMOVSHDUP    X0, X1
 	VADDPS       X1, X0, X0
-	MOVSS        X0, ret+16(FP)
 	VZEROUPPER
+	MOVSS        X0, ret+16(FP)
 	RET
 
 // func maxSIMD(x *float32, n int) float32
@@ -137,8 +137,8 @@ fold:
 	VMOVSHDUP    X0, X2
 	VORPS        X2, X0, X0
 	VORPS        X0, X1, X1
-	MOVSS        X1, ret+16(FP)
 	VZEROUPPER
+	MOVSS        X1, ret+16(FP)
 	RET
 
 DATA wordff800000<>+0(SB)/4, $0xff800000
@@ -239,8 +239,8 @@ fold:
 	VMOVSHDUP    X0, X2
 	VORPS        X2, X0, X0
 	VORPS        X0, X1, X1
-	MOVSS        X1, ret+16(FP)
 	VZEROUPPER
+	MOVSS        X1, ret+16(FP)
 	RET
 
 DATA word7f800000<>+0(SB)/4, $0x7f800000
@@ -254,12 +254,11 @@ DATA word7f800000<>+28(SB)/4, $0x7f800000
 GLOBL word7f800000<>(SB), RODATA|NOPTR, $32
 
 // func indexSIMD(x *float32, n int, value float32) int
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·indexSIMD(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVSS        value+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS value+16(FP), Y0
 	XORQ         DX, DX
 	MOVQ         CX, BX
 
@@ -281,13 +280,13 @@ rest:
 	VMOVMSKPS Y1, SI
 	TESTL     SI, SI
 	JNZ       found
-	MOVQ      CX, ret+24(FP)
 	VZEROUPPER
+	MOVQ      CX, ret+24(FP)
 	RET
 
 found:
 	BSFL SI, SI
 	ADDQ SI, DX
-	MOVQ DX, ret+24(FP)
 	VZEROUPPER
+	MOVQ DX, ret+24(FP)
 	RET

@@ -53,7 +53,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		n := float64(s[rows]) * float64(s[columns])
 		return kernels.Work{Bytes: 8*n + 4*float64(s[columns]), Flops: 4 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
-	By: []kernels.Makers[Params]{kernels.OverRows(newLoop), kernels.KernelText("", appendRows)},
+	By: []kernels.Makers[Params]{kernels.Revised(1, kernels.OverRows(newLoop)), kernels.KernelText("", appendRows)},
 })
 
 // Plan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes rows. A
@@ -70,31 +70,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // Program is the [kernels.Program] of the operation.
 var Program = kernels.RowProgram(New)
 
-func newLoop(p Params, _ int) (kernels.Loop, error) {
-	const aboutAMicrosecond = 1024 // values
-	return kernels.RowLoop(len(p.Weights), aboutAMicrosecond, func(dst, src []float32) { normalise(dst, src, p.Weights) }), nil
-}
-
-// normalise computes one row. Squares are added up in float32 within a block. A float64 adds the sums of the blocks.
-func normalise(dst, src, w []float32) {
-	const block = 1024
-	var sum float64
-	for lo := 0; lo < len(src); lo += block {
-		x := src[lo:min(lo+block, len(src))]
-		var s0, s1, s2, s3 float32
-		for ; len(x) >= 4; x = x[4:] {
-			s0, s1, s2, s3 = s0+x[0]*x[0], s1+x[1]*x[1], s2+x[2]*x[2], s3+x[3]*x[3]
-		}
-		for _, v := range x {
-			s0 += v * v
-		}
-		sum += float64((s0 + s2) + (s1 + s3))
-	}
-	factor := float32(1 / math.Sqrt(sum/float64(len(src))+epsilon))
-	for j, v := range src {
-		dst[j] = v * factor * w[j]
-	}
-}
+func newLoop(p Params, _ int) (kernels.Loop, error) { return norm.NewRMS(p.Weights), nil }
 
 func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	norm.AppendRMS(b, p.Weights, s[rows], s[columns], t)

@@ -49,9 +49,9 @@ greatestTurn:
 	VMAXPS       X1, X0, X0
 	VMOVSHDUP    X0, X1
 	VMAXSS       X1, X0, X0
+	VZEROUPPER
 	MOVSS        X0, most+16(FP)
 	MOVL         AX, unordered+20(FP)
-	VZEROUPPER
 	RET
 
 DATA wordff800000<>+0(SB)/4, $0xff800000
@@ -65,12 +65,11 @@ DATA wordff800000<>+28(SB)/4, $0xff800000
 GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
 
 // func positionSIMD(x *float32, n int, v float32) int
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·positionSIMD(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVSS        v+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS v+16(FP), Y0
 	XORQ         DX, DX
 
 positionTurn:
@@ -88,6 +87,6 @@ positionFound:
 	ADDQ BX, DX
 
 positionEnd:
-	MOVQ DX, ret+24(FP)
 	VZEROUPPER
+	MOVQ DX, ret+24(FP)
 	RET

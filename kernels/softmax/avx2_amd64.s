@@ -41,8 +41,8 @@ fold:
 	VMAXPS       X1, X0, X0
 	VMOVSHDUP    X0, X1
 	VMAXSS       X1, X0, X0
-	MOVSS        X0, ret+16(FP)
 	VZEROUPPER
+	MOVSS        X0, ret+16(FP)
 	RET
 
 DATA wordff800000<>+0(SB)/4, $0xff800000
@@ -61,8 +61,7 @@ TEXT ·expSIMD(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        shift+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS shift+24(FP), Y0
 	VXORPS       Y1, Y1, Y1
 
 expVector:
@@ -108,8 +107,8 @@ expFold:
 	VADDPS       X0, X1, X1
 	VMOVSHDUP    X1, X0
 	VADDSS       X0, X1, X1
-	MOVSS        X1, ret+32(FP)
 	VZEROUPPER
+	MOVSS        X1, ret+32(FP)
 	RET
 
 DATA word3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
@@ -213,12 +212,11 @@ DATA wordc2aeac4f<>+28(SB)/4, $0xc2aeac4f
 GLOBL wordc2aeac4f<>(SB), RODATA|NOPTR, $32
 
 // func scaleSIMD(x *float32, n int, factor float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·scaleSIMD(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
-	MOVSS        factor+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS factor+16(FP), Y0
 
 scaleVector:
 	TESTQ   CX, CX

@@ -18,11 +18,26 @@ func Each(f func(x reg.VecVirtual) reg.VecVirtual) func() Body {
 	return func() Body { return func(x []reg.VecVirtual) reg.VecVirtual { return f(x[0]) } }
 }
 
-// Parameter returns a parameter of the loop, in all lanes.
+// Parameter returns a parameter of the function, a float32, in all lanes. [Load] would move it by an instruction that knows no
+// upper halves of registers. While those hold something, processors take up to a hundred nanoseconds for such an instruction.
 func Parameter(name string) reg.VecVirtual {
+	parameter, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
 	v := YMM()
-	VBROADCASTSS(Load(Param(name), XMM()), v)
+	VBROADCASTSS(parameter.Addr, v)
 	return v
+}
+
+// End ends a function and returns the first value of each register. It empties the upper halves of registers first, for the
+// reason that [Parameter] gives.
+func End(results ...reg.Register) {
+	VZEROUPPER()
+	for i, r := range results {
+		Store(r, ReturnIndex(i))
+	}
+	RET()
 }
 
 // Loop appends a loop that computes a function of each value, in turns of the given number of vectors of results. A result

@@ -5,6 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"crossover/kernels/elementwise/emit"
 )
 
 const (
@@ -16,15 +18,9 @@ func main() {
 	moments()
 	compensated()
 	perColumn()
+	scaled()
 	perChannel()
 	Generate()
-}
-
-// broadcast loads a parameter into all lanes of a register.
-func broadcast(name string) VecVirtual {
-	x, v := Load(Param(name), XMM()), YMM()
-	VBROADCASTSS(x, v)
-	return v
 }
 
 // zero returns registers of zeros.
@@ -37,8 +33,8 @@ func zero(n int) []VecVirtual {
 	return all
 }
 
-// folded adds up the lanes of registers and stores the sum as a result of the function.
-func folded(sums []VecVirtual, result int) {
+// folded returns the sum of the lanes of registers.
+func folded(sums []VecVirtual) Register {
 	for width := len(sums) / 2; width > 0; width /= 2 {
 		for i := range width {
 			VADDPS(sums[i+width], sums[i], sums[i])
@@ -51,7 +47,7 @@ func folded(sums []VecVirtual, result int) {
 	VADDPS(high, low, low)
 	VMOVSHDUP(low, high)
 	VADDSS(high, low, low)
-	Store(low, ReturnIndex(result))
+	return low
 }
 
 func moments() {
@@ -59,31 +55,36 @@ func moments() {
 	TEXT("momentsSIMD", NOSPLIT, "func(x *float32, n int, shift float32) (sum, squares float32)")
 	Pragma("noescape")
 	Doc(
-		"momentsSIMD returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 32. It",
-		"needs AVX2 and FMA.",
+		"momentsSIMD returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 8. It needs",
+		"AVX2 and FMA.",
 	)
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
-	shift := broadcast("shift")
+	shift := emit.Parameter("shift")
 	sums, squares := zero(accumulators), zero(accumulators)
-	Label("momentsTurn")
+	turn := func(vectors int) {
+		for i := range vectors {
+			v := YMM()
+			VMOVUPS(Mem{Base: x, Disp: i * ymm}, v)
+			VSUBPS(shift, v, v)
+			VADDPS(v, sums[i], sums[i])
+			VFMADD231PS(v, v, squares[i])
+		}
+		ADDQ(U32(vectors*ymm), x)
+		SUBQ(Imm(uint64(vectors*vector)), n)
+	}
+	Label("momentsSeveral")
+	CMPQ(n, Imm(accumulators*vector))
+	JL(LabelRef("momentsOne"))
+	turn(accumulators)
+	JMP(LabelRef("momentsSeveral"))
+	Label("momentsOne")
 	TESTQ(n, n)
 	JZ(LabelRef("momentsFold"))
-	for i := range accumulators {
-		v := YMM()
-		VMOVUPS(Mem{Base: x, Disp: i * ymm}, v)
-		VSUBPS(shift, v, v)
-		VADDPS(v, sums[i], sums[i])
-		VFMADD231PS(v, v, squares[i])
-	}
-	ADDQ(U32(accumulators*ymm), x)
-	SUBQ(Imm(accumulators*vector), n)
-	JMP(LabelRef("momentsTurn"))
+	turn(1)
+	JMP(LabelRef("momentsOne"))
 	Label("momentsFold")
-	folded(sums, 0)
-	folded(squares, 1)
-	VZEROUPPER()
-	RET()
+	emit.End(folded(sums), folded(squares))
 }
 
 // compensated is Kahan's sum of values and of squares in two vectors each.
@@ -149,7 +150,7 @@ func perColumn() {
 	weights := Load(Param("weights"), GP64())
 	bias := Load(Param("bias"), GP64())
 	n := Load(Param("n"), GP64())
-	mean, factor := broadcast("mean"), broadcast("factor")
+	mean, factor := emit.Parameter("mean"), emit.Parameter("factor")
 	v, w := YMM(), YMM()
 	Label("perColumnTurn")
 	TESTQ(n, n)
@@ -170,6 +171,31 @@ func perColumn() {
 	RET()
 }
 
+func scaled() {
+	TEXT("scaledSIMD", NOSPLIT, "func(dst, src, weights *float32, n int, factor float32)")
+	Pragma("noescape")
+	Doc("scaledSIMD sets dst[i] to src[i]·factor·weights[i] for i from 0 to n−1. n must be a multiple of 8. It needs AVX2.")
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	weights := Load(Param("weights"), GP64())
+	n := Load(Param("n"), GP64())
+	factor, v := emit.Parameter("factor"), YMM()
+	Label("scaledTurn")
+	TESTQ(n, n)
+	JZ(LabelRef("scaledEnd"))
+	VMULPS(Mem{Base: src}, factor, v)
+	VMULPS(Mem{Base: weights}, v, v)
+	VMOVUPS(v, Mem{Base: dst})
+	for _, pointer := range []Register{dst, src, weights} {
+		ADDQ(Imm(ymm), pointer)
+	}
+	SUBQ(Imm(vector), n)
+	JMP(LabelRef("scaledTurn"))
+	Label("scaledEnd")
+	VZEROUPPER()
+	RET()
+}
+
 func perChannel() {
 	TEXT("perChannelSIMD", NOSPLIT, "func(dst, src *float32, n int, mean, weight, bias float32)")
 	Pragma("noescape")
@@ -177,7 +203,7 @@ func perChannel() {
 	dst := Load(Param("dst"), GP64())
 	src := Load(Param("src"), GP64())
 	n := Load(Param("n"), GP64())
-	mean, weight, bias := broadcast("mean"), broadcast("weight"), broadcast("bias")
+	mean, weight, bias := emit.Parameter("mean"), emit.Parameter("weight"), emit.Parameter("bias")
 	v := YMM()
 	Label("perChannelTurn")
 	TESTQ(n, n)

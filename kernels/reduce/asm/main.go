@@ -68,9 +68,7 @@ func sum() {
 	JMP(LabelRef("turn"))
 
 	Label("fold")
-	Store(fold(sums, VADDPS).AsX(), ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	emit.End(fold(sums, VADDPS).AsX())
 }
 
 // extreme writes a kernel for the greatest or the least value. VMAXPS forgets a NaN at the next value, so comparisons look
@@ -133,9 +131,7 @@ func extreme(name, which string, better func(ops ...Op), none float64) {
 	Label("fold")
 	result := fold(most, better).AsX()
 	VORPS(fold([]VecVirtual{broken}, VORPS).AsX(), result, result)
-	Store(result, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	emit.End(result)
 }
 
 func index() {
@@ -147,9 +143,7 @@ func index() {
 	)
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
-	v := Load(Param("value"), XMM())
-	value, same := YMM(), YMM()
-	VBROADCASTSS(v, value)
+	value, same := emit.Parameter("value"), YMM()
 	at, left, found := GP64(), GP64(), GP32()
 	XORQ(at, at)
 	MOVQ(n, left)
@@ -172,14 +166,10 @@ func index() {
 	Comment("The last eight values. Those that were looked at do not equal the value.")
 	LEAQ(Mem{Base: n, Disp: -vector}, at)
 	look()
-	Store(n, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	emit.End(n)
 
 	Label("found")
 	BSFL(found, found)
 	ADDQ(found.As64(), at)
-	Store(at, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	emit.End(at)
 }

@@ -59,10 +59,7 @@ func greatest() {
 	VMAXPS(high, low, low)
 	VMOVSHDUP(low, high)
 	VMAXSS(high, low, low)
-	Store(low, ReturnIndex(0))
-	Store(mask, ReturnIndex(1))
-	VZEROUPPER()
-	RET()
+	emit.End(low, mask)
 }
 
 func position() {
@@ -71,8 +68,7 @@ func position() {
 	Doc("positionSIMD returns the least i for which x[i] equals v, or at least n. n must be a multiple of 8. It needs AVX2.")
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
-	v := YMM()
-	VBROADCASTSS(Load(Param("v"), XMM()), v)
+	v := emit.Parameter("v")
 	at, mask, equal := GP64(), GP32(), YMM()
 	XORQ(at, at)
 	Label("positionTurn")
@@ -88,7 +84,5 @@ func position() {
 	BSFL(mask, mask)
 	ADDQ(mask.As64(), at)
 	Label("positionEnd")
-	Store(at, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	emit.End(at)
 }

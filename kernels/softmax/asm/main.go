@@ -72,9 +72,7 @@ func largest() {
 	VMAXPS(high, low, low)
 	VMOVSHDUP(low, high)
 	VMAXSS(high, low, low)
-	Store(low, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	emit.End(low)
 }
 
 // exponentials is approx.Exp on eight values at a time, without branches, but 0 where e^x is denormal.
@@ -88,9 +86,7 @@ func exponentials() {
 	dst := Load(Param("dst"), GP64())
 	src := Load(Param("src"), GP64())
 	n := Load(Param("n"), GP64())
-	x := Load(Param("shift"), XMM())
-	shift, sum := YMM(), YMM()
-	VBROADCASTSS(x, shift)
+	shift, sum := emit.Parameter("shift"), YMM()
 	VXORPS(sum, sum, sum)
 
 	Label("expVector")
@@ -123,9 +119,7 @@ func exponentials() {
 	VADDPS(upper, lower, lower)
 	VMOVSHDUP(lower, upper)
 	VADDSS(upper, lower, lower)
-	Store(lower, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	emit.End(lower)
 }
 
 func scale() {
@@ -134,9 +128,7 @@ func scale() {
 	Doc("scaleSIMD multiplies x[i] by factor for i from 0 to n−1. n must be a multiple of 8. It needs AVX2.")
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
-	f := Load(Param("factor"), XMM())
-	factor, v := YMM(), YMM()
-	VBROADCASTSS(f, factor)
+	factor, v := emit.Parameter("factor"), YMM()
 	Label("scaleVector")
 	TESTQ(n, n)
 	JZ(LabelRef("scaleEnd"))
