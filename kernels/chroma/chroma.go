@@ -104,7 +104,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.OverRows(newLoop),
+		kernels.Revised(1, kernels.OverRows(newLoop)), // rows are packed faster
 		kernels.OpenBLAS(newBLAS),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendClasses),

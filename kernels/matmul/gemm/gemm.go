@@ -47,6 +47,7 @@ type Multiplier struct {
 	pool    *pool.Pool // nil for none
 	workers []worker
 	product product
+	rows    PackedRows // of a product in parts
 }
 
 // NewSerial returns a Multiplier that computes on the calling goroutine.
@@ -65,7 +66,7 @@ type product struct {
 	c, a, b       []float32
 	packed        *Packed     // takes the place of b; nil for none
 	computed      Computed    // the same
-	packedRows    *PackedRows // takes the place of a; nil for none
+	packedRows    *PackedRows // takes the place of a, in blocks of depth columns; nil for none
 	bias          []float32   // of each row, to which its sums are added; nil for none
 	m, k, n       int
 	add           bool
@@ -175,9 +176,23 @@ func (m *Multiplier) run(p product) {
 	if parts == 1 {
 		m.product.Do(0, 0, 1)
 	} else {
+		if p.packedRows == nil && p.m > 1 && m.product.rows >= p.m {
+			m.packRows()
+		}
 		m.pool.Run(parts, 1, &m.product)
 	}
 	m.product = product{}
+}
+
+// packRows packs A before a product is divided whose parts all have its rows. Otherwise every part would pack them.
+func (m *Multiplier) packRows() {
+	p := &m.product
+	m.rows = PackedRows{m: p.m, k: p.k, values: grown(m.rows.values, p.m*p.k)}
+	for l := 0; l < p.k; l += p.depth {
+		terms := min(p.depth, p.k-l)
+		p.packRows(m.rows.values[l*p.m:(l+terms)*p.m], l, terms, 0, p.m)
+	}
+	p.packedRows = &m.rows
 }
 
 // divide cuts C into parts, about two for each worker. The parts are about square, so that little of A and B is packed

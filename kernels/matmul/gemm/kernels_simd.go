@@ -37,15 +37,15 @@ func multiply(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add 
 	vectors[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, terms, add)
 }
 
-// packEight is packEightGo by the fastest instructions of this processor.
-func packEight(panel, b []float32, k, terms int) {
-	whole := 0
-	if vectors != nil && terms >= 8 {
-		whole = terms / 8 * 8
-		_, _ = panel[(whole-1)*tileColumns+7], b[7*k+whole-1]
-		turnSIMD(&panel[0], &b[0], 4*k, whole/8)
+// turn transposes eight rows of src, k values apart, with the fastest instructions of this processor. It writes eight values
+// every step values of dst, in their order. It returns how many of the columns it has done: a multiple of eight, and none
+// without such instructions.
+func turn(dst []float32, step int, src []float32, k, columns int) int {
+	whole := columns / 8 * 8
+	if vectors == nil || whole == 0 {
+		return 0
 	}
-	if whole < terms {
-		packEightGo(panel[whole*tileColumns:], b[whole:], k, terms-whole)
-	}
+	_, _ = dst[(whole-1)*step+7], src[7*k+whole-1]
+	turnSIMD(&dst[0], 4*step, &src[0], 4*k, whole/8)
+	return whole
 }

@@ -1185,29 +1185,30 @@ set:
 	ADD R1, R0, R0
 	RET
 
-// func turnSIMD(dst *float32, src *float32, row int, blocks int)
-TEXT ·turnSIMD(SB), NOSPLIT, $0-32
+// func turnSIMD(dst *float32, rowDst int, src *float32, rowSrc int, blocks int)
+TEXT ·turnSIMD(SB), NOSPLIT, $0-40
 	MOVD dst+0(FP), R0
-	MOVD src+8(FP), R1
-	MOVD row+16(FP), R2
-	MOVD blocks+24(FP), R3
-	ADD R2<<1, R2, R4
+	MOVD src+16(FP), R1
+	MOVD rowDst+8(FP), R2
+	MOVD rowSrc+24(FP), R3
+	MOVD blocks+32(FP), R4
+	ADD R3<<1, R3, R5
 
 block:
-	ADD R2<<2, R1, R5
+	ADD R3<<2, R1, R6
 	FLDPQ (R1), (F17, F16)
-	ADD R2, R1, R16
+	ADD R3, R1, R16
 	FLDPQ (R16), (F9, F8)
-	ADD R2<<1, R1, R17
+	ADD R3<<1, R1, R17
 	FLDPQ (R17), (F7, F6)
-	ADD R4, R1, R19
+	ADD R5, R1, R19
 	FLDPQ (R19), (F5, F4)
-	FLDPQ (R5), (F15, F14)
-	ADD R2, R5, R21
+	FLDPQ (R6), (F15, F14)
+	ADD R3, R6, R21
 	FLDPQ (R21), (F3, F2)
-	ADD R2<<1, R5, R22
+	ADD R3<<1, R6, R22
 	FLDPQ (R22), (F13, F12)
-	ADD R4, R5, R23
+	ADD R5, R6, R23
 	FLDPQ (R23), (F1, F0)
 	WORD $0x4e893a2b // zip1 v11.4s, v17.4s, v9.4s
 	WORD $0x4e883a0a // zip1 v10.4s, v16.4s, v8.4s
@@ -1242,15 +1243,22 @@ block:
 	WORD $0x4ec17a21 // zip2 v1.2d, v17.2d, v1.2d
 	WORD $0x4ec07a00 // zip2 v0.2d, v16.2d, v0.2d
 	FSTPQ (F15, F7), (R0)
-	FSTPQ (F13, F5), 64(R0)
-	FSTPQ (F11, F3), 128(R0)
-	FSTPQ (F9, F1), 192(R0)
-	FSTPQ (F14, F6), 256(R0)
-	FSTPQ (F12, F4), 320(R0)
-	FSTPQ (F10, F2), 384(R0)
-	FSTPQ (F8, F0), 448(R0)
+	ADD R2, R0, R0
+	FSTPQ (F13, F5), (R0)
+	ADD R2, R0, R0
+	FSTPQ (F11, F3), (R0)
+	ADD R2, R0, R0
+	FSTPQ (F9, F1), (R0)
+	ADD R2, R0, R0
+	FSTPQ (F14, F6), (R0)
+	ADD R2, R0, R0
+	FSTPQ (F12, F4), (R0)
+	ADD R2, R0, R0
+	FSTPQ (F10, F2), (R0)
+	ADD R2, R0, R0
+	FSTPQ (F8, F0), (R0)
+	ADD R2, R0, R0
 	ADD $32, R1, R1
-	ADD $512, R0, R0
-	SUBS $1, R3, R3
+	SUBS $1, R4, R4
 	BNE block
 	RET

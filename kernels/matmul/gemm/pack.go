@@ -91,8 +91,13 @@ func packTurnedB(dst, b []float32, k, terms, columns int) {
 	}
 }
 
-// packEightGo packs eight columns, which lie k values apart, into a panel.
-func packEightGo(panel, b []float32, k, terms int) {
+// packEight packs eight columns, which lie k values apart, into a panel.
+func packEight(panel, b []float32, k, terms int) {
+	turned := turn(panel, tileColumns, b, k, terms)
+	if turned == terms {
+		return
+	}
+	panel, b, terms = panel[turned*tileColumns:], b[turned:], terms-turned
 	c0, c1, c2, c3 := b[:terms], b[k:][:terms], b[2*k:][:terms], b[3*k:][:terms]
 	c4, c5, c6, c7 := b[4*k:][:terms], b[5*k:][:terms], b[6*k:][:terms], b[7*k:][:terms]
 	for l := range c0 {
@@ -116,13 +121,25 @@ func packTurnedA(dst, a []float32, m, terms, rows int) {
 func packA(dst, a []float32, k, terms, rows int) {
 	for row := 0; row < rows; row += tileRows {
 		tall := min(tileRows, rows-row)
-		panel := dst[row*terms:][:tall*terms]
+		panel, rest := dst[row*terms:], 0
+		if rows-row >= 8 {
+			// Where a panel is lower than eight rows, the values beyond it are overwritten by those that follow.
+			rest = turn(panel, tall, a[row*k:], k, terms)
+			for r := 8; r < tall && rest > 0; r += 8 {
+				last := min(r, tall-8)
+				turn(panel[last:], tall, a[(row+last)*k:], k, terms)
+			}
+		}
+		if rest == terms {
+			continue
+		}
+		panel = panel[rest*tall : tall*terms]
 		r := 0
 		for ; r+6 <= tall; r += 6 {
-			packSix(panel[r:], a[(row+r)*k:], k, terms, tall)
+			packSix(panel[r:], a[(row+r)*k+rest:], k, terms-rest, tall)
 		}
 		for ; r < tall; r++ {
-			for l, v := range a[(row+r)*k:][:terms] {
+			for l, v := range a[(row+r)*k:][rest:terms] {
 				panel[l*tall+r] = v
 			}
 		}

@@ -2185,25 +2185,26 @@ set:
 	VZEROUPPER
 	RET
 
-// func turnSIMD(dst *float32, src *float32, row int, blocks int)
+// func turnSIMD(dst *float32, rowDst int, src *float32, rowSrc int, blocks int)
 // Requires: AVX
-TEXT ·turnSIMD(SB), NOSPLIT, $0-32
+TEXT ·turnSIMD(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ row+16(FP), DX
-	MOVQ blocks+24(FP), BX
-	LEAQ (DX)(DX*2), SI
+	MOVQ src+16(FP), CX
+	MOVQ rowDst+8(FP), DX
+	MOVQ rowSrc+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	LEAQ (BX)(BX*2), DI
 
 block:
-	LEAQ       (CX)(DX*4), DI
+	LEAQ       (CX)(BX*4), R8
 	VMOVUPS    (CX), Y0
-	VMOVUPS    (CX)(DX*1), Y1
-	VMOVUPS    (CX)(DX*2), Y2
-	VMOVUPS    (CX)(SI*1), Y3
-	VMOVUPS    (DI), Y4
-	VMOVUPS    (DI)(DX*1), Y5
-	VMOVUPS    (DI)(DX*2), Y6
-	VMOVUPS    (DI)(SI*1), Y7
+	VMOVUPS    (CX)(BX*1), Y1
+	VMOVUPS    (CX)(BX*2), Y2
+	VMOVUPS    (CX)(DI*1), Y3
+	VMOVUPS    (R8), Y4
+	VMOVUPS    (R8)(BX*1), Y5
+	VMOVUPS    (R8)(BX*2), Y6
+	VMOVUPS    (R8)(DI*1), Y7
 	VUNPCKLPS  Y1, Y0, Y8
 	VUNPCKHPS  Y1, Y0, Y0
 	VUNPCKLPS  Y3, Y2, Y1
@@ -2222,23 +2223,30 @@ block:
 	VSHUFPS    $0xee, Y6, Y4, Y4
 	VPERM2F128 $0x20, Y2, Y7, Y6
 	VMOVUPS    Y6, (AX)
+	ADDQ       DX, AX
 	VPERM2F128 $0x20, Y3, Y1, Y6
-	VMOVUPS    Y6, 64(AX)
+	VMOVUPS    Y6, (AX)
+	ADDQ       DX, AX
 	VPERM2F128 $0x20, Y5, Y8, Y6
-	VMOVUPS    Y6, 128(AX)
+	VMOVUPS    Y6, (AX)
+	ADDQ       DX, AX
 	VPERM2F128 $0x20, Y4, Y0, Y6
-	VMOVUPS    Y6, 192(AX)
+	VMOVUPS    Y6, (AX)
+	ADDQ       DX, AX
 	VPERM2F128 $0x31, Y2, Y7, Y2
-	VMOVUPS    Y2, 256(AX)
+	VMOVUPS    Y2, (AX)
+	ADDQ       DX, AX
 	VPERM2F128 $0x31, Y3, Y1, Y1
-	VMOVUPS    Y1, 320(AX)
+	VMOVUPS    Y1, (AX)
+	ADDQ       DX, AX
 	VPERM2F128 $0x31, Y5, Y8, Y1
-	VMOVUPS    Y1, 384(AX)
+	VMOVUPS    Y1, (AX)
+	ADDQ       DX, AX
 	VPERM2F128 $0x31, Y4, Y0, Y0
-	VMOVUPS    Y0, 448(AX)
+	VMOVUPS    Y0, (AX)
+	ADDQ       DX, AX
 	ADDQ       $0x20, CX
-	ADDQ       $0x00000200, AX
-	DECQ       BX
+	DECQ       SI
 	JNZ        block
 	VZEROUPPER
 	RET

@@ -53,20 +53,25 @@ func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
 		return p.a[first*p.k+l:][:terms] // a single row lies as kernels read it
 	}
 	w.a = grown(w.a, count*terms)
+	p.packRows(w.a[:count*terms], l, terms, first, count)
+	return w.a
+}
+
+// packRows packs count rows of A from the row first on, with terms columns from l on.
+func (p *product) packRows(dst []float32, l, terms, first, count int) {
 	if p.turnedA {
-		packTurnedA(w.a, p.a[l*p.m+first:], p.m, terms, count)
+		packTurnedA(dst, p.a[l*p.m+first:], p.m, terms, count)
 	} else {
-		packA(w.a, p.a[first*p.k+l:], p.k, terms, count)
+		packA(dst, p.a[first*p.k+l:], p.k, terms, count)
 	}
 	if p.alpha != 1 {
-		scaled(w.a[:count*terms], w.a[:count*terms], p.alpha)
+		scaled(dst, dst, p.alpha)
 	}
-	return w.a
 }
 
 // columns are some columns of a block of B, for kernels to read.
 type columns struct {
-	panels []float32 // packed panels of tileColumns columns
+	panels []float32 // packed panels of tileColumns columns; of unpacked rows, only the last one, or none
 	rows   []float32 // the rows where they lie, if B is not packed
 	rowB   int       // values from one row to the next
 }
@@ -94,10 +99,13 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 		packB(w.b, b, p.n, terms, count)
 		return columns{panels: w.b, rowB: tileColumns}
 	}
-	if over := count % tileColumns; over > 0 { // the last panel is packed, because a kernel reads tileColumns columns
-		w.b = grown(w.b, terms*tileColumns)
-		packB(w.b, b[count-over:], p.n, terms, over)
+	over := count % tileColumns
+	if over == 0 || (terms-1)*p.n+roundUp(count, tileColumns) <= len(b) {
+		return columns{rows: b, rowB: p.n}
 	}
+	// The last panel is packed, because a kernel reads tileColumns columns, and B ends before.
+	w.b = grown(w.b, terms*tileColumns)
+	packB(w.b, b[count-over:], p.n, terms, over)
 	return columns{panels: w.b, rows: b, rowB: p.n}
 }
 
@@ -106,7 +114,7 @@ func (b *columns) panel(j, count, terms int) ([]float32, int) {
 	switch {
 	case b.rows == nil:
 		return b.panels[j*terms:], b.rowB
-	case j+tileColumns > count:
+	case j+tileColumns > count && b.panels != nil:
 		return b.panels, tileColumns
 	}
 	return b.rows[j:], b.rowB

@@ -35,14 +35,16 @@ func main() {
 // turn transposes eight by eight values at a time: pairs of rows, then pairs of pairs, then halves.
 func turn() {
 	const edge = 8
-	TEXT("turnSIMD", NOSPLIT, "func(dst, src *float32, row, blocks int)")
+	TEXT("turnSIMD", NOSPLIT, "func(dst *float32, rowDst int, src *float32, rowSrc, blocks int)")
 	Pragma("noescape")
 	Doc(
-		"turnSIMD transposes blocks of 8×8 values, one after the other along the rows of src, which are row bytes apart. It writes",
-		"eight values of each row of dst, whose rows are 16 values apart. blocks must be at least 1. It needs AVX2.",
+		"turnSIMD transposes blocks of 8×8 values, one after the other along the rows of src, which are rowSrc bytes apart. It",
+		"writes eight values of each row of dst, in their order. Those rows are rowDst bytes apart. blocks must be at least 1. It",
+		"needs AVX2.",
 	)
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	row, blocks := Load(Param("row"), GP64()), Load(Param("blocks"), GP64())
+	rowDst, row := Load(Param("rowDst"), GP64()), Load(Param("rowSrc"), GP64())
+	blocks := Load(Param("blocks"), GP64())
 	threeRows, lower := GP64(), GP64()
 	LEAQ(Mem{Base: row, Index: row, Scale: 2}, threeRows)
 	Label("block")
@@ -72,10 +74,10 @@ func turn() {
 	for i := range edge {
 		out := YMM()
 		VPERM2F128(Imm([]uint64{lowerLanes, upperLanes}[i/4]), s[i%4+4], s[i%4], out)
-		VMOVUPS(out, Mem{Base: dst, Disp: i * columns * word})
+		VMOVUPS(out, Mem{Base: dst})
+		ADDQ(rowDst, dst)
 	}
 	ADDQ(Imm(edge*word), src)
-	ADDQ(U32(edge*columns*word), dst)
 	DECQ(blocks)
 	JNZ(LabelRef("block"))
 	VZEROUPPER()
