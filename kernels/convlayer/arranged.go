@@ -129,11 +129,20 @@ const panelColumns = 16
 
 // Panel writes a panel of the unrolled matrix: see [gemm.Computed]. The columns beyond the last are copies of the last.
 func (a *arranged) Panel(dst []float32, l, terms, j int) {
-	var at [panelColumns]int
+	t, perRow := a.term(l), a.stride.Height*a.row() // values of x from one row of outputs to the next
 	down, across := j/a.outWidth, j%a.outWidth
 	last := a.positions() - 1
+	if across+panelColumns <= a.outWidth || perRow == a.outWidth && j+panelColumns-1 <= last { // all lie next to each other
+		first := down*perRow + across
+		for i := range terms {
+			*(*[panelColumns]float32)(dst[i*panelColumns:]) = *(*[panelColumns]float32)(a.values[a.start(t)+first:])
+			t.next(&a.geometry)
+		}
+		return
+	}
+	var at [panelColumns]int
 	for i := range at {
-		at[i] = down*a.stride.Height*a.row() + across
+		at[i] = down*perRow + across
 		if j+i >= last {
 			continue
 		}
@@ -141,14 +150,6 @@ func (a *arranged) Panel(dst []float32, l, terms, j int) {
 			across = 0
 			down++
 		}
-	}
-	t := a.term(l)
-	if j+panelColumns <= a.positions() && at[panelColumns-1]-at[0] == panelColumns-1 { // all lie next to each other
-		for i := range terms {
-			*(*[panelColumns]float32)(dst[i*panelColumns:]) = *(*[panelColumns]float32)(a.values[a.start(t)+at[0]:])
-			t.next(&a.geometry)
-		}
-		return
 	}
 	for i := range terms {
 		to, from := (*[panelColumns]float32)(dst[i*panelColumns:]), a.values[a.start(t):]

@@ -91,7 +91,7 @@ var Conv2D = kernels.Declare(kernels.Op[Params]{
 })
 
 var implementations = []kernels.Makers[Params]{
-	kernels.Revised(1, kernels.InGo(newOwn, newOwnParallel), "go-parallel"), // smaller products are divided
+	kernels.Revised(2, kernels.InGo(newOwn, newOwnParallel)), // panels are filled faster
 	kernels.OpenBLAS(newBLAS),
 	kernels.Framework("", newFramework),
 	kernels.KernelText("", appendLayer),
