@@ -1,37 +1,46 @@
 package mel
 
+//go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg mel
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
+
 import (
 	"crossover/kernels"
+	"crossover/kernels/turn"
 	"crossover/native/accelerate"
 	"crossover/native/openblas"
-	"crossover/pool"
 )
 
-// framesPerChunk is the number of frames that a worker takes at a time. At 1025 bins that is some ten microseconds of work,
-// a few times the cost of handing it over. It is a multiple of four, because four frames are computed together.
-const framesPerChunk = 16
+// aboutAMicrosecond is how many bins of frames a core sums up in that time with AVX2.
+const aboutAMicrosecond = 8192
 
 // newBands returns the loop over the frames of a power spectrogram.
-func newBands(p Params, _ int) (kernels.Loop, error) {
-	bank := newBanded(p)
+func newBands(p Params, workers int) (kernels.Loop, error) {
+	bank, strips := newBanded(p), make([]strip, workers)
+	for i := range strips {
+		strips[i] = strip{power: make([]float32, turn.Rows*bank.bins), bands: make([]float32, turn.Rows*p.Bands)}
+	}
 	return kernels.Loop{
 		Rows:  func(s *kernels.Shape) int { return s[frames] },
-		Grain: func(*kernels.Shape, int, *pool.Pool) int { return framesPerChunk },
-		Do:    func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) { bank.rows(a[0], a[1], lo, hi) },
+		Least: aboutAMicrosecond / bank.bins, Unit: turn.Rows,
+		Do: func(worker int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
+			bank.rows(&strips[worker], a[0], a[1], lo, hi)
+		},
 	}, nil
 }
 
 // banded holds, for each band, the weights from the first to the last that is not zero. These are some two weights per bin
 // in all.
 type banded struct {
-	bins  int
-	spans []span
+	bins    int
+	spans   []span
+	weights []float32 // of all spans
 }
 
-type span struct {
-	first   int // bin
-	weights []float32
-}
+// span is the bins of a band: count bins from first on.
+type span struct{ first, count int }
+
+// strip is memory for eight frames: their powers, bin by bin, and their bands, band by band.
+type strip struct{ power, bands []float32 }
 
 func newBanded(p Params) *banded {
 	b := &banded{bins: p.bins(), spans: make([]span, p.Bands)}
@@ -45,45 +54,50 @@ func newBanded(p Params) *banded {
 		for first < end && row[end-1] == 0 {
 			end--
 		}
-		b.spans[m] = span{first: first, weights: row[first:end]}
+		b.spans[m] = span{first, end - first}
+		b.weights = append(b.weights, row[first:end]...)
 	}
 	return b
 }
 
-// rows computes the frames from lo to hi−1, four at a time. Each weight is loaded once for four products. The sums of the
-// four frames are independent, and four spectra still fit into the first-level cache.
-func (b *banded) rows(dst, power []float32, lo, hi int) {
+// rows computes the frames from lo to hi−1, eight at a time. The last eight may include frames that are computed already.
+func (b *banded) rows(by *strip, dst, power []float32, lo, hi int) {
 	bands := len(b.spans)
-	f := lo
-	for ; f+4 <= hi; f += 4 {
-		in := power[f*b.bins : (f+4)*b.bins]
-		out := dst[f*bands : (f+4)*bands]
-		for m := range b.spans {
-			s := &b.spans[m]
-			n := len(s.weights)
-			p0 := in[s.first:][:n]
-			p1 := in[s.first+b.bins:][:n]
-			p2 := in[s.first+2*b.bins:][:n]
-			p3 := in[s.first+3*b.bins:][:n]
-			var a0, a1, a2, a3 float32
-			for k, w := range s.weights {
-				a0 += w * p0[k]
-				a1 += w * p1[k]
-				a2 += w * p2[k]
-				a3 += w * p3[k]
-			}
-			out[m] = a0
-			out[m+bands] = a1
-			out[m+2*bands] = a2
-			out[m+3*bands] = a3
+	if hi-lo < turn.Rows {
+		for f := lo; f < hi; f++ {
+			b.frame(dst[f*bands:][:bands], power[f*b.bins:][:b.bins])
 		}
+		return
 	}
-	for ; f < hi; f++ {
-		in := power[f*b.bins : (f+1)*b.bins]
-		for m := range b.spans {
-			s := &b.spans[m]
-			dst[f*bands+m] = dot(s.weights, in[s.first:])
+	for f := lo; f < hi; f += turn.Rows {
+		f := min(f, hi-turn.Rows)
+		turn.Aside(by.power, turn.Rows, power[f*b.bins:], b.bins, b.bins)
+		b.eight(by.bands, by.power)
+		turn.Back(dst[f*bands:], bands, by.bands, bands)
+	}
+}
+
+// frame computes one frame.
+func (b *banded) frame(dst, power []float32) {
+	weights := b.weights
+	for m, s := range b.spans {
+		dst[m] = dot(weights[:s.count], power[s.first:])
+		weights = weights[s.count:]
+	}
+}
+
+// eightGo computes the bands of eight frames, whose values lie side by side.
+func (b *banded) eightGo(bands, power []float32) {
+	weights := b.weights
+	for m, s := range b.spans {
+		sums := (*[turn.Rows]float32)(bands[m*turn.Rows:])
+		clear(sums[:])
+		for k, w := range weights[:s.count] {
+			for f, v := range power[(s.first+k)*turn.Rows:][:turn.Rows] {
+				sums[f] += w * v
+			}
 		}
+		weights = weights[s.count:]
 	}
 }
 

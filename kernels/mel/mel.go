@@ -137,7 +137,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	// Our own code skips the zeros of the filterbank. BLAS libraries multiply by all of it.
 	By: []kernels.Makers[Params]{
-		kernels.OverRows(newBands),
+		kernels.Revised(1, kernels.OverRows(newBands)), // vector code
 		kernels.OpenBLAS(newBLAS),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendBands),

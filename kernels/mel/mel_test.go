@@ -10,6 +10,7 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
 	"crossover/kernels/stft"
+	"crossover/kernels/turn"
 )
 
 var librosaDefaults = Params{SampleRate: 22050, NFFT: 2048, Bands: 128}
@@ -279,4 +280,21 @@ func TestNewRefuses(t *testing.T) {
 
 func BenchmarkTransform(b *testing.B) {
 	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 8, 64, 1024)
+}
+
+// Vector code and Go compute the same bands of eight frames.
+func TestVectorCode(t *testing.T) {
+	for _, p := range launchParams {
+		b := newBanded(p)
+		power := make([]float32, turn.Rows*b.bins)
+		kernels.Noise(power, 1)
+		got, want := make([]float32, turn.Rows*p.Bands), make([]float32, turn.Rows*p.Bands)
+		b.eight(got, power)
+		b.eightGo(want, power)
+		for i, v := range want {
+			if !(math.Abs(float64(got[i]-v)) <= 1e-6*math.Abs(float64(v))+1e-7) {
+				t.Fatalf("%+v: value %d is %g, in Go %g", p, i, got[i], v)
+			}
+		}
+	}
 }

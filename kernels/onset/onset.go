@@ -91,7 +91,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 4 * (n + rows), Flops: 3 * n, Pieces: rows, Threads: n / 4}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.OverRows(newLoop),
+		kernels.Revised(1, kernels.OverRows(newLoop)), // vector code
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendFrames),
 	},
@@ -99,7 +99,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 
 // newLoop returns the loop over the frames of a spectrogram.
 func newLoop(p Params, _ int) (kernels.Loop, error) {
-	const aboutAMicrosecond = 2048 // values
+	const aboutAMicrosecond = 8192 // values
 	return kernels.Loop{
 		Rows:  func(s *kernels.Shape) int { return s[frames] },
 		Least: aboutAMicrosecond / p.Bands, Unit: 32,
@@ -107,28 +107,11 @@ func newLoop(p Params, _ int) (kernels.Loop, error) {
 			for t := lo; t < hi; t++ {
 				a[0][t] = 0
 				if before := t - p.Shift - 1; before >= 0 {
-					a[0][t] = rise(a[1][before*p.Bands:(before+2)*p.Bands], p.Bands)
+					a[0][t] = rise(a[1][(before+1)*p.Bands:][:p.Bands], a[1][before*p.Bands:][:p.Bands]) / float32(p.Bands)
 				}
 			}
 		},
 	}, nil
-}
-
-// rise returns by how much the second of two frames is above the first one, on average over the bands where it is.
-func rise(x []float32, bands int) float32 {
-	before, now := x[:bands], x[bands:]
-	now = now[:len(before)]
-	var s0, s1, s2, s3 float32
-	for ; len(before) >= 4 && len(now) >= 4; before, now = before[4:], now[4:] {
-		s0 += max(0, now[0]-before[0])
-		s1 += max(0, now[1]-before[1])
-		s2 += max(0, now[2]-before[2])
-		s3 += max(0, now[3]-before[3])
-	}
-	for b, v := range before {
-		s0 += max(0, now[b]-v)
-	}
-	return ((s0 + s2) + (s1 + s3)) / float32(bands)
 }
 
 // newFramework computes by Apple's vDSP, some frames at a time.

@@ -91,18 +91,20 @@ func TestShift(t *testing.T) {
 
 // A rise to +Inf is infinite, the fall after it is none, and a NaN spoils two frames.
 func TestStrangeDecibels(t *testing.T) {
-	decibels := make([]float32, 8*4)
-	decibels[2*4+1], decibels[5*4+3] = float32(math.Inf(1)), float32(math.NaN())
 	inf, nan := math.Inf(1), math.NaN()
 	want := []float64{0, 0, inf, 0, 0, nan, nan, 0}
-	for name, plan := range kerneltest.Plans(t, &Op, Params{Bands: 4}) {
-		got := make([]float32, 8)
-		if err := plan.Run(kernels.Shape{4, 8}, kernels.Args{got, decibels}); err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range got {
-			if float64(v) != want[i] && !(math.IsNaN(want[i]) && math.IsNaN(float64(v))) {
-				t.Errorf("%s: frame %d has %v, want %v", name, i, v, want[i])
+	for _, test := range []struct{ bands, infinite, none int }{{4, 1, 3}, {20, 1, 3}, {20, 17, 19}} {
+		decibels := make([]float32, 8*test.bands)
+		decibels[2*test.bands+test.infinite], decibels[5*test.bands+test.none] = float32(inf), float32(nan)
+		for name, plan := range kerneltest.Plans(t, &Op, Params{Bands: test.bands}) {
+			got := make([]float32, 8)
+			if err := plan.Run(kernels.Shape{test.bands, 8}, kernels.Args{got, decibels}); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range got {
+				if float64(v) != want[i] && !(math.IsNaN(want[i]) && math.IsNaN(float64(v))) {
+					t.Errorf("%s, %+v: frame %d has %v, want %v", name, test, i, v, want[i])
+				}
 			}
 		}
 	}

@@ -36,16 +36,3 @@ func multiply(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add 
 	_, _, _ = c[(rows-1)*rowC+tileColumns-1], a[rows*terms-1], b[(terms-1)*rowB+tileColumns-1]
 	vectors[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, terms, add)
 }
-
-// turn transposes eight rows of src, k values apart, with the fastest instructions of this processor. It writes eight values
-// every step values of dst, in their order. It returns how many of the columns it has done: a multiple of eight, and none
-// without such instructions.
-func turn(dst []float32, step int, src []float32, k, columns int) int {
-	whole := columns / 8 * 8
-	if vectors == nil || whole == 0 {
-		return 0
-	}
-	_, _ = dst[(whole-1)*step+7], src[7*k+whole-1]
-	turnSIMD(&dst[0], 4*step, &src[0], 4*k, whole/8)
-	return whole
-}

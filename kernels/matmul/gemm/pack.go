@@ -1,5 +1,7 @@
 package gemm
 
+import "crossover/kernels/turn"
+
 // Packed is a matrix B in the order in which kernels read it. It consists of blocks of depth rows. A block consists of
 // panels of tileColumns columns, and a panel is row-major. The last panel is padded with zeros. A Packed never changes, so
 // any number of goroutines may use it.
@@ -75,8 +77,8 @@ func packB(dst, b []float32, n, terms, columns int) {
 func packTurnedB(dst, b []float32, k, terms, columns int) {
 	for ; columns > 0; columns -= tileColumns {
 		if columns >= tileColumns {
-			packEight(dst, b, k, terms)
-			packEight(dst[8:], b[8*k:], k, terms)
+			turn.Aside(dst, tileColumns, b, k, terms)
+			turn.Aside(dst[turn.Rows:], tileColumns, b[turn.Rows*k:], k, terms)
 		} else {
 			clear(dst[:terms*tileColumns])
 			for j := range columns {
@@ -88,20 +90,6 @@ func packTurnedB(dst, b []float32, k, terms, columns int) {
 		}
 		dst = dst[terms*tileColumns:]
 		b = b[min(tileColumns*k, len(b)):]
-	}
-}
-
-// packEight packs eight columns, which lie k values apart, into a panel.
-func packEight(panel, b []float32, k, terms int) {
-	turned := turn(panel, tileColumns, b, k, terms)
-	if turned == terms {
-		return
-	}
-	panel, b, terms = panel[turned*tileColumns:], b[turned:], terms-turned
-	c0, c1, c2, c3 := b[:terms], b[k:][:terms], b[2*k:][:terms], b[3*k:][:terms]
-	c4, c5, c6, c7 := b[4*k:][:terms], b[5*k:][:terms], b[6*k:][:terms], b[7*k:][:terms]
-	for l := range c0 {
-		*(*[8]float32)(panel[l*tileColumns:]) = [8]float32{c0[l], c1[l], c2[l], c3[l], c4[l], c5[l], c6[l], c7[l]}
 	}
 }
 
@@ -121,25 +109,23 @@ func packTurnedA(dst, a []float32, m, terms, rows int) {
 func packA(dst, a []float32, k, terms, rows int) {
 	for row := 0; row < rows; row += tileRows {
 		tall := min(tileRows, rows-row)
-		panel, rest := dst[row*terms:], 0
-		if rows-row >= 8 {
+		panel := dst[row*terms:]
+		if rows-row >= turn.Rows {
 			// Where a panel is lower than eight rows, the values beyond it are overwritten by those that follow.
-			rest = turn(panel, tall, a[row*k:], k, terms)
-			for r := 8; r < tall && rest > 0; r += 8 {
-				last := min(r, tall-8)
-				turn(panel[last:], tall, a[(row+last)*k:], k, terms)
+			turn.Aside(panel, tall, a[row*k:], k, terms)
+			for r := turn.Rows; r < tall; r += turn.Rows {
+				last := min(r, tall-turn.Rows)
+				turn.Aside(panel[last:], tall, a[(row+last)*k:], k, terms)
 			}
-		}
-		if rest == terms {
 			continue
 		}
-		panel = panel[rest*tall : tall*terms]
+		panel = panel[:tall*terms]
 		r := 0
 		for ; r+6 <= tall; r += 6 {
-			packSix(panel[r:], a[(row+r)*k+rest:], k, terms-rest, tall)
+			packSix(panel[r:], a[(row+r)*k:], k, terms, tall)
 		}
 		for ; r < tall; r++ {
-			for l, v := range a[(row+r)*k:][rest:terms] {
+			for l, v := range a[(row+r)*k:][:terms] {
 				panel[l*tall+r] = v
 			}
 		}

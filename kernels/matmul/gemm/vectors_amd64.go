@@ -109,10 +109,3 @@ func multiply11AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, te
 //
 //go:noescape
 func multiply12AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
-
-// turnSIMD transposes blocks of 8×8 values, one after the other along the rows of src, which are rowSrc bytes apart. It
-// writes eight values of each row of dst, in their order. Those rows are rowDst bytes apart. blocks must be at least 1. It
-// needs AVX2.
-//
-//go:noescape
-func turnSIMD(dst *float32, rowDst int, src *float32, rowSrc int, blocks int)

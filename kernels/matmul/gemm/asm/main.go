@@ -28,60 +28,7 @@ func main() {
 			set.kernel(rows)
 		}
 	}
-	turn()
 	Generate()
-}
-
-// turn transposes eight by eight values at a time: pairs of rows, then pairs of pairs, then halves.
-func turn() {
-	const edge = 8
-	TEXT("turnSIMD", NOSPLIT, "func(dst *float32, rowDst int, src *float32, rowSrc, blocks int)")
-	Pragma("noescape")
-	Doc(
-		"turnSIMD transposes blocks of 8×8 values, one after the other along the rows of src, which are rowSrc bytes apart. It",
-		"writes eight values of each row of dst, in their order. Those rows are rowDst bytes apart. blocks must be at least 1. It",
-		"needs AVX2.",
-	)
-	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	rowDst, row := Load(Param("rowDst"), GP64()), Load(Param("rowSrc"), GP64())
-	blocks := Load(Param("blocks"), GP64())
-	threeRows, lower := GP64(), GP64()
-	LEAQ(Mem{Base: row, Index: row, Scale: 2}, threeRows)
-	Label("block")
-	LEAQ(Mem{Base: src, Index: row, Scale: 4}, lower)
-	var r, t, s [edge]VecVirtual
-	for i := range edge {
-		base := src
-		if i >= 4 {
-			base = lower
-		}
-		at := []Mem{{Base: base}, {Base: base, Index: row, Scale: 1}, {Base: base, Index: row, Scale: 2}, {Base: base, Index: threeRows, Scale: 1}}[i%4]
-		r[i] = YMM()
-		VMOVUPS(at, r[i])
-	}
-	for i := 0; i < edge; i += 2 {
-		t[i], t[i+1] = YMM(), YMM()
-		VUNPCKLPS(r[i+1], r[i], t[i])
-		VUNPCKHPS(r[i+1], r[i], t[i+1])
-	}
-	const firstHalves, secondHalves = 0x44, 0xEE
-	for i := range edge {
-		s[i] = YMM()
-		from := i/4*4 + i%4/2 // of t
-		VSHUFPS(Imm([]uint64{firstHalves, secondHalves}[i%2]), t[from+2], t[from], s[i])
-	}
-	const lowerLanes, upperLanes = 0x20, 0x31
-	for i := range edge {
-		out := YMM()
-		VPERM2F128(Imm([]uint64{lowerLanes, upperLanes}[i/4]), s[i%4+4], s[i%4], out)
-		VMOVUPS(out, Mem{Base: dst})
-		ADDQ(rowDst, dst)
-	}
-	ADDQ(Imm(edge*word), src)
-	DECQ(blocks)
-	JNZ(LabelRef("block"))
-	VZEROUPPER()
-	RET()
 }
 
 // sums is the number of accumulators of an element. With few rows, one accumulator would leave the adders waiting for the
