@@ -133,7 +133,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Judged:  func(p Params, s kernels.Shape) (line, size int) { return 0, p.edge(s[steps], s[keys]) },
 	Growing: &kernels.Growing[Params]{Axis: keys, Append: appendGrowing},
 	By: []kernels.Makers[Params]{
-		kernels.OverRows(inGo),
+		kernels.Revised(1, kernels.OverRows(inGo)), // keys are packed faster
 		byOpenBLAS(),
 		kernels.Framework("", kernels.OnOneCore(byAccelerate)),
 		kernels.KernelText("", appendHeads),

@@ -10,31 +10,32 @@ const Rows = 8
 // Aside writes the first n values of eight rows, which are k values apart in src, side by side: dst[i·step+r] = src[r·k+i]. It
 // writes in the order of i. So with a step below eight, values are overwritten by those that follow.
 func Aside(dst []float32, step int, src []float32, k, n int) {
-	i := 0
 	if haveSIMD && n >= Rows {
-		i = n / Rows * Rows
-		_, _ = dst[(i-1)*step+Rows-1], src[(Rows-1)*k+i-1]
-		turnSIMD(&dst[0], 4*step, 4*step*Rows, &src[0], 4*k, 4*Rows, i/Rows)
-	}
-	if i == n {
+		_, _ = dst[(n-1)*step+Rows-1], src[(Rows-1)*k+n-1]
+		turnSIMD(&dst[0], 4*step, 4*step*Rows, &src[0], 4*k, 4*Rows, n/Rows)
+		if last := n - Rows; n%Rows > 0 { // some values a second time
+			turnSIMD(&dst[last*step], 4*step, 0, &src[last], 4*k, 0, 1)
+		}
 		return
 	}
-	r0, r1, r2, r3 := src[:n], src[k:][:n], src[2*k:][:n], src[3*k:][:n]
-	r4, r5, r6, r7 := src[4*k:][:n], src[5*k:][:n], src[6*k:][:n], src[7*k:][:n]
-	for ; i < n; i++ {
-		*(*[Rows]float32)(dst[i*step:]) = [Rows]float32{r0[i], r1[i], r2[i], r3[i], r4[i], r5[i], r6[i], r7[i]}
+	for i := range n {
+		for r := range Rows {
+			dst[i*step+r] = src[r*k+i]
+		}
 	}
 }
 
 // Back undoes [Aside] with a step of eight: dst[r·k+i] = src[8·i+r], for i below n.
 func Back(dst []float32, k int, src []float32, n int) {
-	i := 0
 	if haveSIMD && n >= Rows {
-		i = n / Rows * Rows
-		_, _ = dst[(Rows-1)*k+i-1], src[i*Rows-1]
-		turnSIMD(&dst[0], 4*k, 4*Rows, &src[0], 4*Rows, 4*Rows*Rows, i/Rows)
+		_, _ = dst[(Rows-1)*k+n-1], src[n*Rows-1]
+		turnSIMD(&dst[0], 4*k, 4*Rows, &src[0], 4*Rows, 4*Rows*Rows, n/Rows)
+		if last := n - Rows; n%Rows > 0 { // some values a second time
+			turnSIMD(&dst[last], 4*k, 0, &src[last*Rows], 4*Rows, 0, 1)
+		}
+		return
 	}
-	for ; i < n; i++ {
+	for i := range n {
 		for r, v := range src[i*Rows:][:Rows] {
 			dst[r*k+i] = v
 		}
