@@ -12,6 +12,7 @@ import (
 // What a call writes must not overlap what it reads. So a plan keeps its state twice and changes over at each call. If a call
 // fails, the state before it is still there.
 func Keep[P any](p *SizedPlan[P], n int, like ...[]float32) []float32 {
+	Made(p)
 	for _, g := range p.plan.backends.GPUs {
 		d := g.Opened()
 		if d == nil || n < 1 || slices.ContainsFunc(like, func(x []float32) bool { return !d.InShared(x) }) {

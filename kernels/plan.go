@@ -152,6 +152,7 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 // operation's tolerance. SetMaxError fails, and changes nothing, if most is not above 0 or if no implementation promises as
 // little. If the tolerance depends on the shape, Run fails at shapes at which it is above the limit, and Explain says so.
 func (p *Plan[P]) SetMaxError(most float64) error {
+	Made(p)
 	if !(most > 0) {
 		return fmt.Errorf("%s: an error of at most %g is not possible (want a limit above 0)", p.op.Name, most)
 	}
@@ -210,6 +211,7 @@ func (p *Plan[P]) Run(s Shape, a Args) error { return p.run(s, &a) }
 
 // run is Run without another copy of the data's slices, which takes a tenth of a small call.
 func (p *Plan[P]) run(s Shape, a *Args) error {
+	Made(p)
 	if p.maxError > 0 {
 		if err := p.inexact(s); err != nil {
 			return err
@@ -545,7 +547,10 @@ func inShared(d *gpu.Device, a *Args) bool {
 // Explain says which implementation computes a call at a shape, and why. It assumes the placement of the last call, and
 // caller before the first call. If a measured call with as much work decides (see [Op].Alike), the explanation names the shape
 // of that one, and the reason says so.
-func (p *Plan[P]) Explain(s Shape) dispatch.Explanation { return p.ExplainIn(s, p.placed) }
+func (p *Plan[P]) Explain(s Shape) dispatch.Explanation {
+	Made(p)
+	return p.ExplainIn(s, p.placed)
+}
 
 // ExplainIn is [Plan.Explain] for data in the given placement.
 func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
@@ -591,7 +596,10 @@ func (p *Plan[P]) explainIn(s Shape, placement Placement) (e dispatch.Explanatio
 
 // Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
 // A call after Close makes its implementation anew.
-func (p *Plan[P]) Close() { p.held.close() }
+func (p *Plan[P]) Close() {
+	Made(p)
+	p.held.close()
+}
 
 // Alloc returns n zeros in shared memory, which a GPU reaches without a copy by the processor. The placement of a call is
 // shared if all of its slices lie in such memory. Parts of slices from Alloc do. Alloc opens GPUs until it finds one that

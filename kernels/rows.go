@@ -58,6 +58,7 @@ func NewElementPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *RowPlan[P] {
 // on a GPU remembers only the last few numbers of rows. Apply panics if the lengths differ or are not a multiple of the
 // number of columns. It fails if every implementation does.
 func (p *RowPlan[P]) Apply(dst, src []float32) error {
+	Made(p.SizedPlan)
 	if len(dst) != len(src) {
 		panic(fmt.Sprintf("%s: dst has %d values, want as many as src, %d", p.plan.op.Name, len(dst), len(src)))
 	}

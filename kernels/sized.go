@@ -2,6 +2,9 @@ package kernels
 
 import (
 	"fmt"
+	"path"
+	"reflect"
+	"strings"
 
 	"crossover/dispatch"
 )
@@ -29,6 +32,7 @@ func (p *SizedPlan[P]) shape(size int) Shape {
 // Explain says which implementation computes a call of a size, and why. It assumes the placement of the last call. A size below
 // 1 is that of no call.
 func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation {
+	Made(p)
 	if size < 1 {
 		return dispatch.Explanation{
 			Case: p.plan.op.Name, Shape: fmt.Sprintf("%s=%d", p.plan.op.Axes[p.axis].Name, size), Implementation: "none",
@@ -39,17 +43,39 @@ func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation {
 }
 
 // SetMaxError sets the greatest error that calls accept: see [Plan.SetMaxError].
-func (p *SizedPlan[P]) SetMaxError(most float64) error { return p.plan.SetMaxError(most) }
+func (p *SizedPlan[P]) SetMaxError(most float64) error {
+	Made(p)
+	return p.plan.SetMaxError(most)
+}
 
 // Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
 // A call after Close makes its implementation anew.
-func (p *SizedPlan[P]) Close() { p.plan.Close() }
+func (p *SizedPlan[P]) Close() {
+	Made(p)
+	p.plan.Close()
+}
 
 // RunSized computes a call of a size as [Plan.Run] does. It does nothing if the first output is empty. RunSized is not a
 // method, because typed plans would inherit it, and it does not check lengths as they do.
 func RunSized[P any](p *SizedPlan[P], size int, a *Args) error {
+	Made(p)
 	if len(a[0]) == 0 {
 		return nil
 	}
 	return p.plan.run(p.shape(size), a)
+}
+
+// Made panics if the plan inside of a typed plan is nil: then the typed plan is a zero value, which no constructor has made.
+// The methods of [Plan] and [SizedPlan] call Made, and so does RunSized. A typed plan calls it before it checks lengths by
+// what only a constructor sets, because it would divide by 0 or name the wrong mistake.
+func Made[T any](plan *T) {
+	if plan == nil {
+		unmade[T]()
+	}
+}
+
+// unmade is apart from Made so that the compiler inlines that.
+func unmade[T any]() {
+	name, _, _ := strings.Cut(path.Base(reflect.TypeFor[T]().Name()), ".") // "SizedPlan[crossover/kernels/softmax.Params]"
+	panic(name + ": the plan is a zero value (make it by a function of the package whose name begins with New)")
 }

@@ -64,6 +64,7 @@ func NewStatePlan[P any](d *dispatch.Dispatcher, op *Op[P], p P, samples, channe
 // Process panics if dst and src differ in length or the length is not a multiple of the number of channels. It fails only if
 // every implementation fails, and then leaves the state unchanged.
 func (p *StatePlan[P]) Process(dst, src []float32) error {
+	Made(p.SizedPlan)
 	if len(dst) != len(src) || len(src)%p.channels != 0 {
 		panic(fmt.Sprintf("%s: dst has %d values and src %d, want as many in both, a multiple of the number of channels, %d", p.plan.op.Name,
 			len(dst), len(src), p.channels))

@@ -174,6 +174,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // last few shapes. Attend panics if a length does not fit, if there are queries and no keys, and if a causal plan has more
 // queries than keys. It fails only if every implementation fails.
 func (p *Plan) Attend(dst, q, k, v []float32) error {
+	kernels.Made(p.plan)
 	of := p.params.Heads * p.params.Width
 	n, m := len(q)/of, len(k)/of
 	if len(q) != n*of || len(dst) != len(q) || len(k) != m*of || len(v) != len(k) {

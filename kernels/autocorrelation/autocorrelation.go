@@ -143,6 +143,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // remembers only the last few numbers of rows. Transform panics if the lengths differ or are not a multiple of N. It fails
 // only if every implementation fails.
 func (p *Plan) Transform(dst, src []float32) error {
+	kernels.Made(p.SizedPlan)
 	if len(src)%p.n != 0 || len(dst) != len(src) {
 		panic(fmt.Sprintf("autocorrelation: rows of %d samples got src of %d and dst of %d", p.n, len(src), len(dst)))
 	}

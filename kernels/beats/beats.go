@@ -213,6 +213,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // implementation on a GPU remembers only the last few numbers of frames. Track panics if there are more than 1 Mi frames. It
 // fails only if every implementation fails, and then the returned frames are undefined.
 func (p *Plan) Track(dst []uint32, onsets []float32) ([]uint32, error) {
+	kernels.Made(p.SizedPlan)
 	if len(onsets) > mostFrames {
 		panic(fmt.Sprintf("beats: %d frames (want at most %d)", len(onsets), mostFrames))
 	}

@@ -221,6 +221,7 @@ func (p *Stream) Deadline(sampleRate float64) time.Duration {
 // nothing once an implementation has run twice. It panics if dst or src are not one block. It fails only if every
 // implementation fails, and then leaves the state unchanged.
 func (p *Stream) Process(dst, src []float32) error {
+	kernels.Made(p.SizedPlan)
 	if len(dst) != p.params.Block || len(src) != p.params.Block {
 		panic(fmt.Sprintf("convolution-stream: dst has %d values and src %d, want a block of %d in each", len(dst), len(src), p.params.Block))
 	}

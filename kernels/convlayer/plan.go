@@ -34,6 +34,7 @@ func New1D(d *dispatch.Dispatcher, l Layer) (*Plan1D, error) {
 // Dilation·(Kernel−1) − 1)/Stride⌋ + 1. It is 0 if the kernel is larger than the padded input, or if length is below 1, and
 // [math.MaxInt] if there are more than that.
 func (p *Plan1D) Outputs(length int) int {
+	kernels.Made(p.SizedPlan)
 	g := p.params.geometry(1, length)
 	return g.outWidth
 }
@@ -46,6 +47,7 @@ func (p *Plan1D) Outputs(length int) int {
 // are empty. It fails with an error that wraps [ErrTooSmall] if there are values but no output, and if every implementation
 // fails.
 func (p *Plan1D) Run(y, x []float32) error {
+	kernels.Made(p.SizedPlan)
 	rows := p.params.Batch * p.params.In
 	n := len(x) / rows
 	if len(x) != n*rows {
@@ -102,6 +104,7 @@ func New2D(d *dispatch.Dispatcher, l ImageLayer) (*Plan2D, error) {
 // Dilation·(Kernel−1) − 1)/Stride⌋ + 1, and [math.MaxInt] if it is more than that. Both are 0 if the kernel is larger than the
 // padded input, or if height or width is below 1.
 func (p *Plan2D) Outputs(height, width int) (outHeight, outWidth int) {
+	kernels.Made(p.plan)
 	g := p.params.geometry(height, width)
 	if g.outHeight == 0 || g.outWidth == 0 { // the product might overflow
 		return 0, 0
@@ -116,6 +119,7 @@ func (p *Plan2D) Outputs(height, width int) (outHeight, outWidth int) {
 // Run panics if height or width is below 1 or if a slice has another length than that. It fails with an error that wraps
 // [ErrTooSmall] if there is no output, and if every implementation fails.
 func (p *Plan2D) Run(y, x []float32, height, width int) error {
+	kernels.Made(p.plan)
 	if height < 1 || width < 1 {
 		panic(fmt.Sprintf("convlayer: height=%d, width=%d: want at least 1 of each", height, width))
 	}

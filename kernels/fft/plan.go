@@ -38,6 +38,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // panics if the lengths do not fit. It fails only if every implementation fails. Transform allocates nothing at a number of
 // rows at which the implementation has run twice. An implementation on a GPU remembers only the last few numbers of rows.
 func (p *Plan) Transform(dst []complex64, src []float32) error {
+	kernels.Made(p.SizedPlan)
 	rows := len(src) / p.n
 	if len(src) != rows*p.n || len(dst) != rows*(p.n/2+1) {
 		panic(fmt.Sprintf("fft: rows of %d samples got src of %d and dst of %d", p.n, len(src), len(dst)))
@@ -73,6 +74,7 @@ func NewInverse(d *dispatch.Dispatcher, p Params) (*InversePlan, error) {
 // as 0. If a bin is infinite or NaN, no sample of its row has a meaning. Lengths, failures and allocation are as in
 // [Plan.Transform].
 func (p *InversePlan) Transform(dst []float32, src []complex64) error {
+	kernels.Made(p.SizedPlan)
 	bins := p.n/2 + 1
 	rows := len(src) / bins
 	if len(src) != rows*bins || len(dst) != rows*p.n {
@@ -115,6 +117,7 @@ func NewComplexPlan(d *dispatch.Dispatcher, p ComplexParams) (*ComplexPlan, erro
 // If a value is infinite or NaN, no result of its row has a meaning. Lengths, failures and allocation are as in
 // [Plan.Transform].
 func (p *ComplexPlan) Transform(dst, src []complex64) error {
+	kernels.Made(p.SizedPlan)
 	rows := len(src) / p.n
 	if len(src) != rows*p.n || len(dst) != len(src) {
 		panic(fmt.Sprintf("fft: rows of %d complex values got src of %d and dst of %d", p.n, len(src), len(dst)))

@@ -87,6 +87,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // twice. An implementation on a GPU remembers only the last few numbers of rows. Apply panics if the lengths do not fit. It
 // fails if every implementation does.
 func (p *Plan) Apply(dst, src []float32) error {
+	kernels.Made(p.SizedPlan)
 	if len(src) != 2*len(dst) || len(dst)%p.columns != 0 {
 		panic(fmt.Sprintf("glu: %d columns got src of %d and dst of %d values", p.columns, len(src), len(dst)))
 	}

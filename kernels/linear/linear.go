@@ -122,6 +122,7 @@ func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, e
 // Forward panics if len(x) is not a multiple of in or dst has another number of rows. It fails only if every
 // implementation fails.
 func (p *Plan) Forward(dst, x []float32) error {
+	kernels.Made(p.SizedPlan)
 	n := len(x) / p.in
 	if len(x) != n*p.in || len(dst) != n*p.out {
 		panic(fmt.Sprintf("linear: x has %d values and dst %d, want as many rows in both, of in = %d and out = %d", len(x), len(dst), p.in, p.out))

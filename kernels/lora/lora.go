@@ -210,6 +210,7 @@ func (p *Params) side() int {
 // Forward panics if len(x) is not a multiple of in or dst has another number of rows. It fails only if every implementation
 // fails.
 func (p *Plan) Forward(dst, x []float32) error {
+	kernels.Made(p.SizedPlan)
 	n := len(x) / p.in
 	if len(x) != n*p.in || len(dst) != n*p.out {
 		panic(fmt.Sprintf("lora: x has %d values and dst %d, want as many rows in both, of in = %d and out = %d", len(x), len(dst), p.in, p.out))

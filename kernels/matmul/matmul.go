@@ -211,6 +211,7 @@ func NewScaled(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // Multiply panics if the length of a slice does not fit its matrix or a dimension is below 1. It fails only if every
 // implementation fails.
 func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
+	kernels.Made(p.plan)
 	if m < 1 || k < 1 || n < 1 {
 		panic(fmt.Sprintf("matmul: m=%d, k=%d, n=%d: want at least 1 of each", m, k, n))
 	}

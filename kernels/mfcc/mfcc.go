@@ -150,6 +150,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // implementation on a GPU remembers only the last few numbers of frames. Transform panics if the length of mel is not a
 // multiple of Bands. It fails only if every implementation fails, and then the returned values are undefined.
 func (p *Plan) Transform(dst, mel []float32) ([]float32, error) {
+	kernels.Made(p.SizedPlan)
 	if len(mel)%p.params.Bands != 0 {
 		panic(fmt.Sprintf("mfcc: %d values of mel are not a number of frames of %d bands", len(mel), p.params.Bands))
 	}

@@ -137,6 +137,7 @@ func NewGroup(d *dispatch.Dispatcher, p GroupParams) (*GroupPlan, error) {
 // the implementation has run twice. An implementation on a GPU remembers only the last few lengths. Apply panics if the
 // lengths differ or are not a multiple of batch×channels. It fails if every implementation does.
 func (p *GroupPlan) Apply(dst, src []float32) error {
+	kernels.Made(p.SizedPlan)
 	if len(dst) != len(src) || len(src)%p.rows != 0 {
 		panic(fmt.Sprintf("group-norm: %d channels got src of %d and dst of %d values", p.rows, len(src), len(dst)))
 	}

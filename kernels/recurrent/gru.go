@@ -28,7 +28,7 @@ var gru = cell{
 
 // GRUPlan computes one GRU layer by the implementation that is fastest at the numbers of sequences and steps. Only one goroutine
 // at a time may use a GRUPlan.
-type GRUPlan struct{ *plan }
+type GRUPlan struct{ plan }
 
 // NewGRU returns the plan of a layer that chooses by d, which may be nil: see [kernels.NewPlan]. It copies the parameters. It
 // fails if p.In or p.Hidden is not 1 to 1 Mi or the length of a field does not fit.
@@ -37,7 +37,7 @@ func NewGRU(d *dispatch.Dispatcher, p Params) (*GRUPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &GRUPlan{plan}, nil
+	return &GRUPlan{*plan}, nil
 }
 
 // Forward computes the outputs of all steps in y and the final state in hn, from the sequences in x and the initial state in

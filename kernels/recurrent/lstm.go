@@ -29,7 +29,7 @@ var lstm = cell{
 
 // LSTMPlan computes one LSTM layer by the implementation that is fastest at the numbers of sequences and steps. Only one
 // goroutine at a time may use an LSTMPlan.
-type LSTMPlan struct{ *plan }
+type LSTMPlan struct{ plan }
 
 // NewLSTM returns the plan of a layer that chooses by d, which may be nil: see [kernels.NewPlan]. It copies the parameters. It
 // fails if p.In or p.Hidden is not 1 to 1 Mi or the length of a field does not fit.
@@ -38,7 +38,7 @@ func NewLSTM(d *dispatch.Dispatcher, p Params) (*LSTMPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LSTMPlan{plan}, nil
+	return &LSTMPlan{*plan}, nil
 }
 
 // Forward computes the outputs of all steps in y and the final states in hn and cn, from the sequences in x and the initial

@@ -254,6 +254,7 @@ func newPlan(d *dispatch.Dispatcher, op *kernels.Op[Params], c *cell, p Params) 
 
 // forward computes a call.
 func (p *plan) forward(t tensors) error {
+	kernels.Made(p.plan)
 	rows, n := p.shape(&t)
 	if rows == 0 {
 		return nil

@@ -68,14 +68,14 @@ func (p *Plan) Of(x []float32) (float32, error) {
 
 // IndexPlan finds the index of the greatest value by the implementation that is fastest at the length of the slice. Only one
 // goroutine at a time may use an IndexPlan.
-type IndexPlan struct{ plan *Plan }
+type IndexPlan struct{ plan Plan }
 
 // NewArgMax returns the plan of the index of the greatest value: the first of those that are equal. As in NumPy, it is the
 // index of the first NaN if there is one.
 func NewArgMax(d *dispatch.Dispatcher) *IndexPlan {
 	p := newPlan(d, &ArgMax)
 	p.err = ErrEmpty
-	return &IndexPlan{p}
+	return &IndexPlan{*p}
 }
 
 // Of returns the index of the greatest value of x. It allocates as [Plan.Of] does, and fails as that does.

@@ -120,6 +120,7 @@ func NewGreedy(d *dispatch.Dispatcher, p GreedyParams) (*GreedyPlan, error) {
 // numbers of rows. Choose panics if len(x) is not the number of tokens times the number of columns. It fails if every
 // implementation does.
 func (p *GreedyPlan) Choose(tokens []uint32, x []float32) error {
+	kernels.Made(p.SizedPlan)
 	if len(x) != len(tokens)*p.columns {
 		panic(fmt.Sprintf("greedy: %d tokens of %d columns got %d values", len(tokens), p.columns, len(x)))
 	}

@@ -133,6 +133,7 @@ func NewTopK(d *dispatch.Dispatcher, p TopKParams) (*TopKPlan, error) {
 // Sample allocates nothing at a number of rows at which the implementation has run twice. An implementation on a GPU remembers
 // only the last few numbers of rows. Sample panics if the lengths do not fit. It fails if every implementation does.
 func (p *TopKPlan) Sample(values []float32, indices, tokens []uint32, x, uniforms []float32) error {
+	kernels.Made(p.SizedPlan)
 	n := len(tokens)
 	if len(values) != n*p.k || len(indices) != n*p.k || len(x) != n*p.columns || len(uniforms) != n {
 		panic(fmt.Sprintf("top-k: %d tokens, the best %d of %d, got %d values, %d indices, %d logits and %d uniforms",

@@ -82,7 +82,10 @@ func NewInverse(d *dispatch.Dispatcher, p Params) (*InversePlan, error) {
 
 // Frames returns the number of frames of the spectrogram of a number of samples: 1 + samples/Hop. A negative number of
 // samples counts as 0. It is at most [math.MaxInt].
-func (p *InversePlan) Frames(samples int) int { return p.params.frames(samples) }
+func (p *InversePlan) Frames(samples int) int {
+	kernels.Made(p.SizedPlan)
+	return p.params.frames(samples)
+}
 
 // Bins returns the number of bins of a frame: NFFT/2 + 1.
 func (p *InversePlan) Bins() int { return p.params.bins() }
@@ -96,6 +99,7 @@ func (p *InversePlan) Bins() int { return p.params.bins() }
 // Transform panics if the lengths do not fit. It fails only if every implementation fails. It allocates nothing at a length at
 // which the implementation has run twice. An implementation on a GPU remembers only the last few lengths.
 func (p *InversePlan) Transform(dst []float32, src []complex64) error {
+	kernels.Made(p.SizedPlan)
 	if frames, bins := p.params.frames(len(dst)), p.params.bins(); len(src) != frames*bins {
 		panic(fmt.Sprintf("stft: %d samples of a spectrogram of %d values (want %d frames of %d bins)", len(dst), len(src), frames, bins))
 	}

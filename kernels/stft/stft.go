@@ -128,7 +128,10 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 
 // Frames returns the number of frames of a spectrogram: 1 + samples/Hop. With Params.Uncentred it is 1 + (samples−NFFT)/Hop,
 // or 0 if there are fewer samples than NFFT. A negative number of samples counts as 0. It is at most [math.MaxInt].
-func (p *Plan) Frames(samples int) int { return p.params.frames(samples) }
+func (p *Plan) Frames(samples int) int {
+	kernels.Made(p.SizedPlan)
+	return p.params.frames(samples)
+}
 
 // Bins returns the number of bins of a frame: NFFT/2 + 1. Bin k is at k·(sample rate)/NFFT Hz.
 func (p *Plan) Bins() int { return p.params.bins() }
@@ -142,6 +145,7 @@ func (p *Plan) Bins() int { return p.params.bins() }
 //
 // If a sample is infinite or NaN, no value of the frames that have it has a meaning. No samples are taken for silence.
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
+	kernels.Made(p.SizedPlan)
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]
 	return dst, kernels.RunSized(p.SizedPlan, len(samples), &kernels.Args{kernels.ComplexWords(dst), samples})
