@@ -156,6 +156,10 @@ type Tensor struct {
 	Role Role
 	Type Element
 	Dims []int
+
+	// InPlaceOf is the name of the input in whose memory an output may lie, value for value. It is empty if there is none. The
+	// data of an output overlap no others.
+	InPlaceOf string
 }
 
 // Len returns the number of 32-bit words that the tensor takes.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"crossover/dispatch"
 	"crossover/gpu"
@@ -49,6 +50,7 @@ type Plan[P any] struct {
 	params     P
 	backends   *Backends
 	dispatcher *dispatch.Dispatcher
+	apart      []apart
 	makers     []Maker[P]
 	only       int // the only implementation that the plan may take; −1 if it chooses
 	ran        int // the implementation that computed the last call; −1 if there was none or it failed
@@ -124,6 +126,7 @@ func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1, ran: -1, placed: Caller}
 	plan.axis = axisIndex(op.Axes, op.Lines[0].Axis.Name)
+	plan.apart = apartOf(op.IO(p, op.Lines[0].At(op.Lines[0].Axis.Min)))
 	plan.held = &held{runners: make([]Runner, len(plan.makers))}
 	plan.failed = make([]error, len(plan.makers))
 	plan.retries = d.Retries()
@@ -199,8 +202,9 @@ func (p *Plan[P]) inexact(s Shape) error {
 	return fmt.Errorf("%s: the error may be up to %g, and the plan accepts %g", p.op.Name, p.op.Tolerance(s), p.maxError)
 }
 
-// Run computes a call at a shape. It does not check that the data fit the shape; typed plans do. Run allocates nothing at a
-// shape at which the implementation has run twice. An implementation on a GPU remembers only the last few shapes.
+// Run computes a call at a shape. It does not check that the data fit the shape; typed plans do. It panics if an output overlaps
+// other data, unless it is the input that it may be in place of. Run allocates nothing at a shape at which the implementation
+// has run twice. An implementation on a GPU remembers only the last few shapes.
 //
 // The chosen implementation may fail, for example because a GPU is lost or out of memory. Run then computes the same call by
 // the next best implementation. It reports the failure to the dispatcher ([dispatch.Dispatcher.OnFailure]) and leaves the
@@ -208,6 +212,51 @@ func (p *Plan[P]) inexact(s Shape) error {
 // [ErrRefused], the implementation is passed over for this call, and nothing is reported. A plan remembers the last few
 // refused shapes, and does not try them again until Retry. Run fails if every implementation fails, or if none can run here.
 func (p *Plan[P]) Run(s Shape, a Args) error { return p.run(s, &a) }
+
+// apart are two tensors of a call whose data do not overlap, as indexes of [Op].IO. The first is an output. If inPlace is set,
+// both may be the same data.
+type apart struct {
+	out, other int
+	inPlace    bool
+}
+
+// apartOf returns the pairs of an operation's tensors.
+func apartOf(tensors []Tensor) (all []apart) {
+	for i, out := range tensors {
+		for j, other := range tensors {
+			if out.Role == Out && (j > i || other.Role == In) {
+				all = append(all, apart{i, j, out.InPlaceOf == other.Name})
+			}
+		}
+	}
+	return all
+}
+
+// checkApart panics if data of a call overlap that must not. What the call writes would change what it has yet to read.
+func (p *Plan[P]) checkApart(a *Args) {
+	for _, of := range p.apart {
+		x, y := a[of.out], a[of.other]
+		// Addresses wrap around, so a distance is below the length only if one begins within the other.
+		apart := uintptr(unsafe.Pointer(unsafe.SliceData(y))) - uintptr(unsafe.Pointer(unsafe.SliceData(x)))
+		if (apart < 4*uintptr(len(x)) || -apart < 4*uintptr(len(y))) && (apart != 0 || !of.inPlace) {
+			p.overlap(&of, len(x), len(y))
+		}
+	}
+}
+
+// overlap panics for two tensors of so many words, one of which begins within the other.
+func (p *Plan[P]) overlap(of *apart, out, other int) {
+	if out == 0 || other == 0 {
+		return // nothing begins anywhere
+	}
+	tensors := p.op.IO(p.params, p.op.Lines[0].At(p.op.Lines[0].Axis.Min))
+	want := "slices that do not overlap"
+	if of.inPlace {
+		want += ", or the same slice for both"
+	}
+	panic(fmt.Sprintf("%s: the output %s overlaps %s in memory (want %s)", p.op.Name, tensors[of.out].Name,
+		tensors[of.other].Name, want))
+}
 
 // run is Run without another copy of the data's slices, which takes a tenth of a small call.
 func (p *Plan[P]) run(s Shape, a *Args) error {
@@ -220,6 +269,7 @@ func (p *Plan[P]) run(s Shape, a *Args) error {
 	if p.running {
 		panic(p.op.Name + ": two goroutines use one plan at a time (want a plan for each)")
 	}
+	p.checkApart(a)
 	p.args, p.running = *a, true
 	defer func() { p.args, p.running = Args{}, false }()
 	i := p.choose(s)

@@ -48,7 +48,7 @@ func adding(calls map[string]int) *kernels.Op[params] {
 		Params: func(kernels.Shape) params { return params{} },
 		IO: func(_ params, s kernels.Shape) []kernels.Tensor {
 			return []kernels.Tensor{
-				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[n]}},
+				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[n]}, InPlaceOf: "x"},
 				{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[n]}},
 			}
 		},
@@ -469,5 +469,53 @@ func TestPlanInUse(t *testing.T) {
 		if err := plan.Run(kernels.Shape{1}, data); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Outputs that overlap other data are a mistake, and an output that may lie in place of an input may be that slice alone.
+func TestOverlap(t *testing.T) {
+	op := adding(nil)
+	op.IO = func(_ params, s kernels.Shape) []kernels.Tensor {
+		dims := []int{s[n]}
+		return []kernels.Tensor{
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: dims, InPlaceOf: "x"},
+			{Name: "z", Role: kernels.Out, Type: kernels.Float32, Dims: dims},
+			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: dims},
+			{Name: "w", Role: kernels.In, Type: kernels.Float32, Dims: dims},
+		}
+	}
+	op.By = []kernels.Makers[params]{kernels.Named("nothing", func(*kernels.Backends, params) (kernels.Runner, error) {
+		return kernels.RunnerFunc(func(kernels.Shape, *kernels.Args) error { return nil }), nil
+	})}
+	plan := kernels.NewPlan(nil, op, params{})
+	defer plan.Close()
+	m := make([]float32, 60)
+	const apart, orSame = "slices that do not overlap", "slices that do not overlap, or the same slice for both"
+	for _, test := range []struct {
+		name       string
+		y, z, x, w []float32
+		want       string
+	}{
+		{"next to each other", m[:10], m[10:20], m[20:30], m[30:40], ""},
+		{"in place", m[:10], m[10:20], m[:10], m[30:40], ""},
+		{"inputs overlap", m[:10], m[10:20], m[20:30], m[25:35], ""},
+		{"nothing within an output", m[:10], m[10:20], m[5:5], nil, ""},
+		{"no output within an input", m[25:25], m[10:20], m[20:30], m[30:40], ""},
+		{"x begins within y", m[:10], m[10:20], m[9:19], m[30:40], "add: the output y overlaps x in memory (want " + orSame + ")"},
+		{"y begins within x", m[21:31], m[10:20], m[20:30], m[31:41], "add: the output y overlaps x in memory (want " + orSame + ")"},
+		{"y is w", m[:10], m[10:20], m[20:30], m[:10], "add: the output y overlaps w in memory (want " + apart + ")"},
+		{"z ends within w", m[:10], m[10:20], m[20:30], m[19:29], "add: the output z overlaps w in memory (want " + apart + ")"},
+		{"outputs overlap", m[:10], m[9:19], m[20:30], m[30:40], "add: the output y overlaps z in memory (want " + apart + ")"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer func() {
+				if got := recover(); got != nil && got != test.want || got == nil && test.want != "" {
+					t.Errorf("panic %v, want %q", got, test.want)
+				}
+			}()
+			if err := plan.Run(kernels.Shape{10}, kernels.Args{test.y, test.z, test.x, test.w}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -20,7 +20,7 @@ type RowPlan[P any] struct {
 func RowIO[P any](_ P, s Shape) []Tensor {
 	matrix := []int{s[0], s[1]}
 	return []Tensor{
-		{Name: "y", Role: Out, Type: Float32, Dims: matrix},
+		{Name: "y", Role: Out, Type: Float32, Dims: matrix, InPlaceOf: "x"},
 		{Name: "x", Role: In, Type: Float32, Dims: matrix},
 	}
 }

@@ -14,6 +14,7 @@ func scored(shapes *[]kernels.Shape) *kernels.Op[params] {
 	return &kernels.Op[params]{
 		Name: "scored", Axes: axes,
 		Lines: []kernels.Line{kernels.Along(axes, "b", kernels.Param{Name: "a", Value: 7}, kernels.Param{Name: "c", Value: 9})},
+		IO:    func(params, kernels.Shape) []kernels.Tensor { return nil },
 		By: []kernels.Makers[params]{kernels.InGo(
 			func(params) kernels.Runner {
 				return kernels.RunnerFunc(func(s kernels.Shape, _ *kernels.Args) error {

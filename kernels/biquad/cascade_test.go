@@ -33,7 +33,7 @@ func strictCascade() *kernels.Op[CascadeParams] {
 
 func TestCascade(t *testing.T) {
 	kerneltest.Run(t, strictCascade(), kerneltest.Options{Sizes: []int{1, 2, 3, 5, 16, 33, 129, 257, 1000, 3001}, Most: 60_000,
-		Emulated: 8 << 10, InPlace: true, Infinite: true})
+		Emulated: 8 << 10, Infinite: true})
 }
 
 func TestCascadeBarriers(t *testing.T) {

@@ -48,7 +48,7 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 	IO: func(_ Coefficients, s kernels.Shape) []kernels.Tensor {
 		rows, states := []int{s[channels], s[samples]}, []int{s[channels], 2}
 		return []kernels.Tensor{
-			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: rows},
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: rows, InPlaceOf: "x"},
 			{Name: "after", Role: kernels.Out, Type: kernels.Float64, Dims: states},
 			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: rows},
 			{Name: "before", Role: kernels.In, Type: kernels.Float64, Dims: states},

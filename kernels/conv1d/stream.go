@@ -84,7 +84,7 @@ var StreamOp = kernels.Declare(kernels.Op[StreamParams]{
 	IO: func(p StreamParams, _ kernels.Shape) []kernels.Tensor {
 		block, state := []int{p.Block}, []int{p.state()}
 		return []kernels.Tensor{
-			streamOut:    {Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: block},
+			streamOut:    {Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: block, InPlaceOf: "x"},
 			streamAfter:  {Name: "after", Role: kernels.Out, Type: kernels.Float32, Dims: state},
 			streamIn:     {Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: block},
 			streamBefore: {Name: "before", Role: kernels.In, Type: kernels.Float32, Dims: state},

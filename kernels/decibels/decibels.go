@@ -47,7 +47,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
 		n := []int{s[elements]}
 		return []kernels.Tensor{
-			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: n},
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: n, InPlaceOf: "x"},
 			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: n},
 		}
 	},

@@ -42,9 +42,9 @@ const cacheLine = 32
 
 // declare returns the operation of a function.
 func declare(f function) kernels.Op[Params] {
-	inputs, element := 1, kernels.Float32 // words and type of an input
+	inputs, element, inPlaceOf := 1, kernels.Float32, "x" // words and type of an input
 	if f.complex {
-		inputs, element = 2, kernels.Complex64
+		inputs, element, inPlaceOf = 2, kernels.Complex64, ""
 	}
 	fast := fastest(f.name, f.inGo)
 	var framework kernels.Makers[Params] = func(*kernels.Backends, *kernels.Op[Params]) []kernels.Maker[Params] { return nil }
@@ -64,7 +64,7 @@ func declare(f function) kernels.Op[Params] {
 		IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
 			n := []int{s[elements]}
 			return []kernels.Tensor{
-				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: n},
+				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: n, InPlaceOf: inPlaceOf},
 				{Name: "x", Role: kernels.In, Type: element, Dims: n},
 			}
 		},

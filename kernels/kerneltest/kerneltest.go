@@ -1,7 +1,7 @@
 // Package kerneltest tests operations by their declarations. Only tests import it. The usual test of an operation is one
 // line:
 //
-//	func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true}) }
+//	func TestOp(t *testing.T) { kerneltest.Run(t, &Op) }
 //
 // [Run] compares every implementation that this machine has, and the operation's kernel text on an emulated GPU, with the
 // operation's own reference. It does so at shapes around vectors, simdgroups and threadgroups, with the data in each
@@ -62,7 +62,6 @@ type Options struct {
 	Sizes    []int          // along each line, in place of the usual ones; the axis rounds them
 	Most     int            // most words in the inputs and outputs of a shape; 0 stands for 1 Mi
 	Emulated int            // the same on the emulated GPU; 0 stands for 64 Ki
-	InPlace  bool           // whether the first output may be the first input
 	Infinite bool           // an infinity may stand for a NaN, as in recurrences or sums by FFTW
 }
 
@@ -83,7 +82,9 @@ func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
 	if o.Sizes == nil {
 		o.Sizes = awkward
 	}
-	t.Run("declaration", func(t *testing.T) { checkDeclaration(t, op) })
+	if !t.Run("declaration", func(t *testing.T) { checkDeclaration(t, op) }) {
+		return
+	}
 	separate, unified := Backends(t), Backends(t, emulator.Unified(true))
 	for _, line := range slices.Concat(op.Lines, o.Lines) {
 		name := strings.ReplaceAll(line.Name, "/", "_")
@@ -147,6 +148,12 @@ func checkDeclaration[P any](t *testing.T, op *kernels.Op[P]) {
 	}
 	for _, line := range op.Lines {
 		s := line.At(line.Axis.Nearest(line.Axis.Min))
+		tensors := op.IO(op.Params(s), s)
+		for _, of := range tensors {
+			if of.InPlaceOf != "" && !slices.ContainsFunc(tensors, func(t kernels.Tensor) bool { return t.Name == of.InPlaceOf && t.Role == kernels.In }) {
+				t.Errorf("%s may lie in place of %s, which is no input", of.Name, of.InPlaceOf)
+			}
+		}
 		w := op.Work(s, "")
 		if !(w.Bytes > 0) || !(w.Flops > 0) {
 			t.Errorf("%s: a call moves %v bytes in %v operations; want more than none", line.Name, w.Bytes, w.Flops)
@@ -302,8 +309,8 @@ func available[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, line
 	}
 }
 
-// checkMemory tests that a call writes nothing but its outputs, keeps no slices of an earlier call, and works in place if
-// Options.InPlace is set.
+// checkMemory tests that a call writes nothing but its outputs, keeps no slices of an earlier call, and works in place where
+// the declaration says so.
 func checkMemory[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o Options) {
 	line, size := middle(op, o)
 	available(t, op, b, line, func(t *testing.T, name string) {
@@ -336,13 +343,15 @@ func checkMemory[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o 
 				t.Errorf("the output %s is another one in other memory", tensor.Name)
 			}
 		}
-		if o.InPlace {
-			out := slices.IndexFunc(c.tensors, func(t kernels.Tensor) bool { return t.Role == kernels.Out })
-			in := slices.IndexFunc(c.tensors, func(t kernels.Tensor) bool { return t.Role == kernels.In })
-			c.args[out] = c.args[in]
-			run(t, c)
-			if !sameBits(kept[out], c.args[out]) {
-				t.Error("in place the output is another one")
+		for out, tensor := range c.tensors {
+			if tensor.InPlaceOf != "" {
+				c.args[out] = c.args[slices.IndexFunc(c.tensors, func(t kernels.Tensor) bool { return t.Name == tensor.InPlaceOf })]
+			}
+		}
+		run(t, c)
+		for out, tensor := range c.tensors {
+			if tensor.InPlaceOf != "" && !sameBits(kept[out], c.args[out]) {
+				t.Errorf("the output %s is another one in place of %s", tensor.Name, tensor.InPlaceOf)
 			}
 		}
 	})

@@ -90,6 +90,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 			{Name: "B", Role: kernels.In, Type: kernels.Float32, Dims: stored(p.TransposeB, s[terms], s[columns])},
 		}
 		if p.Beta != 0 {
+			all[0].InPlaceOf = "C before"
 			all = append(all, kernels.Tensor{Name: "C before", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[rows], s[columns]}})
 		}
 		return all

@@ -65,7 +65,7 @@ var Group = kernels.Declare(kernels.Op[GroupParams]{
 	IO: func(_ GroupParams, s kernels.Shape) []kernels.Tensor {
 		dims := []int{s[batch], s[channels], s[length]}
 		return []kernels.Tensor{
-			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: dims},
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: dims, InPlaceOf: "x"},
 			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: dims},
 		}
 	},

@@ -13,14 +13,14 @@ import (
 )
 
 func TestLayer(t *testing.T) {
-	kerneltest.Run(t, &Layer, kerneltest.Options{InPlace: true, Emulated: 128 << 10, Sizes: []int{1, 5, 33}, Lines: []kernels.Line{
+	kerneltest.Run(t, &Layer, kerneltest.Options{Emulated: 128 << 10, Sizes: []int{1, 5, 33}, Lines: []kernels.Line{
 		kernels.Along(layerAxes, "columns", kernels.Param{Name: "rows", Value: 3}),
 		kernels.Along(layerAxes, "rows", kernels.Param{Name: "columns", Value: rowwise.FewRowsWholeUpTo + 5}),
 	}})
 }
 
 func TestGroup(t *testing.T) {
-	kerneltest.Run(t, &Group, kerneltest.Options{InPlace: true, Sizes: []int{17, 129, 512}, Emulated: 40 << 10, Lines: []kernels.Line{
+	kerneltest.Run(t, &Group, kerneltest.Options{Sizes: []int{17, 129, 512}, Emulated: 40 << 10, Lines: []kernels.Line{
 		kernels.Along(groupAxes, "batch", kernels.Param{Name: "channels", Value: 24}, kernels.Param{Name: "length", Value: 11}),
 	}})
 }

@@ -59,7 +59,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
 		n, state := []int{s[0]}, []int{1}
 		return []kernels.Tensor{
-			out:    {Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: n},
+			out:    {Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: n, InPlaceOf: "x"},
 			after:  {Name: "after", Role: kernels.Out, Type: kernels.Float64, Dims: state},
 			in:     {Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: n},
 			before: {Name: "before", Role: kernels.In, Type: kernels.Float64, Dims: state},

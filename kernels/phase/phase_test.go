@@ -49,7 +49,7 @@ func strict() *kernels.Op[Params] {
 
 func TestOp(t *testing.T) {
 	kerneltest.Run(t, strict(), kerneltest.Options{Sizes: []int{1, 2, 3, 33, 127, 160, 257, 1000, 4099, 12289}, Most: 60_000,
-		Emulated: 30_000, InPlace: true})
+		Emulated: 30_000})
 }
 
 func TestBarriers(t *testing.T) {

@@ -67,7 +67,7 @@ func declare[P any](f family[P]) kernels.Op[P] {
 			of, values := f.state(p)
 			states := []int{s[channels], values}
 			return []kernels.Tensor{
-				out:    {Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: rows},
+				out:    {Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: rows, InPlaceOf: "x"},
 				after:  {Name: "after", Role: kernels.Out, Type: of, Dims: states},
 				in:     {Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: rows},
 				before: {Name: "before", Role: kernels.In, Type: of, Dims: states},

@@ -37,7 +37,7 @@ func started[P any](op kernels.Op[P]) *kernels.Op[P] {
 
 func testOp[P any](t *testing.T, op kernels.Op[P]) {
 	kerneltest.Run(t, started(op), kerneltest.Options{Sizes: []int{1, 2, 33, 129, 257, 1000, 3001}, Most: 60_000, Emulated: 8 << 10,
-		InPlace: true, Infinite: true})
+		Infinite: true})
 }
 
 // testBarriers removes the barriers of the text with a thread for each channel.

@@ -90,8 +90,8 @@ func (c *cell) io(s kernels.Shape) []kernels.Tensor {
 	state := []int{s[batch], s[hidden]}
 	all := []kernels.Tensor{
 		{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[steps], s[batch], s[hidden]}},
-		{Name: "hn", Role: kernels.Out, Type: kernels.Float32, Dims: state},
-		{Name: "cn", Role: kernels.Out, Type: kernels.Float32, Dims: state},
+		{Name: "hn", Role: kernels.Out, Type: kernels.Float32, Dims: state, InPlaceOf: "h0"},
+		{Name: "cn", Role: kernels.Out, Type: kernels.Float32, Dims: state, InPlaceOf: "c0"},
 		{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[steps], s[batch], s[inputs]}},
 		{Name: "h0", Role: kernels.In, Type: kernels.Float32, Dims: state},
 		{Name: "c0", Role: kernels.In, Type: kernels.Float32, Dims: state},

@@ -9,7 +9,7 @@ import (
 )
 
 func TestOp(t *testing.T) {
-	kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true, Emulated: 256 << 10, Lines: []kernels.Line{
+	kerneltest.Run(t, &Op, kerneltest.Options{Emulated: 256 << 10, Lines: []kernels.Line{
 		kernels.Along(axes, "columns", kernels.Param{Name: "rows", Value: 3}),
 		kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 128 << 10}),
 	}})

@@ -15,7 +15,7 @@ var (
 	nan = float32(math.NaN())
 )
 
-func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true}) }
+func TestOp(t *testing.T) { kerneltest.Run(t, &Op) }
 
 // A threadgroup must not read the results of its simdgroups before they are written.
 func TestBarriers(t *testing.T) {
