@@ -98,8 +98,11 @@ func (a *asked) place(spaces []*kernels.Space, cases []kernels.Case) (string, er
 			return s.Case.Name, s.Affordable(shape)
 		}
 	}
-	return "", fmt.Errorf("cannot be measured here: shapes are measured warm, one call at a time, and in %s memory if a GPU is there "+
-		"(leave --mode, --state, --sizes and --simulate out)", a.Placement)
+	if a.Placement != kernels.Caller {
+		return "", fmt.Errorf("cannot be measured here: %s memory takes a GPU that computes the operation, warm and one call at a time (leave %[1]q, --mode, "+
+			"--state, --sizes and --simulate out)", a.Placement)
+	}
+	return "", errors.New("cannot be measured here: shapes are measured warm and one call at a time (leave --mode, --state, --sizes and --simulate out)")
 }
 
 // workOf is the work of a case, none if it is not known.

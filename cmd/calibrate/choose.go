@@ -1,9 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
 
 	"crossover/cmd/internal/command"
 	"crossover/dispatch"
@@ -21,16 +26,25 @@ func (o *options) checkChoose() error {
 			return command.Usage("--choose with --%s: it reads the calibration file and measures nothing", flag)
 		}
 	}
-	if o.asksForShape() {
+	name, _ := catalogue.CutPlacement(o.choose)
+	_, whole, err := catalogue.ReadShape(name)
+	switch {
+	case whole && err == nil && len(o.arguments) > 0:
+		return command.Usage("--choose %.80q %s: the shape has all its sizes (leave %[2]s out)", o.choose, strings.Join(o.arguments, " "))
+	case whole && err == nil:
 		return nil
+	case err != nil && (whole || len(o.arguments) == 0 && !isCase(name)):
+		return command.Usage("--choose %.80q: %v", o.choose, err)
+	case len(o.arguments) != 1:
+		return command.Usage("--choose %.80q: want one size behind it, e.g. --choose fft/batch=1 4096, or all axes, e.g. --choose fft/n=441,batch=64", o.choose)
 	}
-	if len(o.arguments) != 1 {
-		return command.Usage("--choose %s: want one size behind it, e.g. --choose fft/batch=1 4096, or all axes, e.g. --choose fft/n=441,batch=64", o.choose)
-	}
-	if _, err := o.size(); err != nil {
-		return err
-	}
-	return nil
+	_, err = o.size()
+	return err
+}
+
+// isCase reports whether the catalogue has a case of this name, such as attention/self, which names no values of axes.
+func isCase(name string) bool {
+	return slices.ContainsFunc(catalogue.Cases(&kernels.Backends{}), func(c kernels.Case) bool { return c.Name == name })
 }
 
 // asksForShape reports whether --choose names a whole shape, which has no size behind it.
@@ -43,9 +57,24 @@ func (o *options) asksForShape() bool {
 func (o *options) size() (int, error) {
 	size, err := strconv.Atoi(o.arguments[0])
 	if err != nil || size < 1 {
-		return 0, command.Usage("--choose %s %s: want a whole number, at least 1", o.choose, o.arguments[0])
+		return 0, command.Usage("--choose %.80q %s: want a whole number, at least 1", o.choose, o.arguments[0])
 	}
 	return size, nil
+}
+
+// negativeSize returns what is wrong with a size of --choose that was read as a flag, "-5", and err if there is none.
+func (o *options) negativeSize(err error) error {
+	var flag *pflag.NotExistError
+	if o.choose == "" || !errors.As(err, &flag) {
+		return err
+	}
+	letters := flag.GetSpecifiedShortnames()
+	if letters == "" || letters[0] < '0' || letters[0] > '9' {
+		return err
+	}
+	o.arguments = []string{"-" + letters}
+	_, err = o.size()
+	return err
 }
 
 // choose prints the implementation that a program on this machine would get, and the reason on a second line.
@@ -77,14 +106,26 @@ func competingAt(name string, machine command.Machine) ([]kernels.Implementation
 			return c.Implementations, nil
 		}
 	}
-	lines, err := catalogue.Line(kernels.Here(), name)
-	if err != nil {
-		return nil, command.Usage("--choose %.80q: no such case: %v", name, err)
+	line, placement := catalogue.CutPlacement(name)
+	if placement != kernels.Caller && isCase(line) {
+		return nil, notPlaced(name, placement)
 	}
-	if space := spaceOf(machine, lines[0].Operation, kernels.Caller); space != nil {
+	lines, err := catalogue.Line(kernels.Here(), line)
+	if err != nil {
+		return nil, command.Usage("--choose %.80q: %v", name, err)
+	}
+	if space := spaceOf(machine, lines[0].Operation, placement); space != nil {
 		return space.Case.Implementations, nil
 	}
-	return lines[0].Implementations, nil
+	if at := slices.IndexFunc(lines, func(c kernels.Case) bool { return c.Placement == placement }); at >= 0 {
+		return lines[at].Implementations, nil
+	}
+	return nil, notPlaced(name, placement)
+}
+
+// notPlaced is the error for data in a placement in which this machine measures nothing.
+func notPlaced(name string, p kernels.Placement) error {
+	return command.Usage("--choose %.80q: %s memory takes a GPU that computes the operation, and none does here (leave %[2]q out)", name, p)
 }
 
 // spaceOf returns the shapes of an operation in a placement, nil if this machine has none.
@@ -107,8 +148,13 @@ func chooseShape(o *options, machine command.Machine, stdout io.Writer) error {
 		return err
 	}
 	space := spaceOf(machine, s.Operation, s.Placement)
-	if space == nil {
-		return command.Usage("--choose %.80q: no such shape on this machine: want one of an operation with several axes (calibrate --list prints them)", o.choose)
+	switch {
+	case space == nil && s.Placement != kernels.Caller:
+		return notPlaced(o.choose, s.Placement)
+	case space == nil && len(s.Values) == 1:
+		return command.Usage("--choose %.80q: the operation has one axis (want its size behind it: --choose %s %d)", o.choose, s.Operation, s.Values[0])
+	case space == nil:
+		return command.Usage("--choose %.80q: no such shape on this machine: want one of an operation that is measured here (calibrate --list prints them)", o.choose)
 	}
 	d, err := dispatch.Load(o.output)
 	if err != nil {

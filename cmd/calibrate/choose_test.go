@@ -57,3 +57,37 @@ func TestChooseAtAnyShape(t *testing.T) {
 		}
 	}
 }
+
+// A message says what is wrong with a case, a shape or a size, and what to do.
+func TestChooseSaysWhatIsWrong(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, withSoftmax(1), f.args("--budget", "1s")...)
+	for _, c := range []struct {
+		arguments []string
+		want      string
+	}{
+		{[]string{"fft/batch=1", "-5"}, `"fft/batch=1" -5: want a whole number, at least 1`},
+		{[]string{"fft/batch=1", "-x"}, "unknown shorthand flag: 'x' in -x"},
+		{[]string{"stft/n_fft=1023,hop=256", "10"}, `"stft/n_fft=1023,hop=256": stft: NFFT is 1023: want an even number`},
+		{[]string{"stft/n_fft=1023,hop=256,n=4096"}, "stft: NFFT is 1023: want an even number"},
+		{[]string{"stft/n_fft=1023,hop=256,n=4096", "7"}, "stft: NFFT is 1023: want an even number"},
+		{[]string{"softmax/rows=3,columns=100", "4"}, `"softmax/rows=3,columns=100" 4: the shape has all its sizes (leave 4 out)`},
+		{[]string{"scale/n=7"}, "want its size behind it: --choose scale 7"},
+		{[]string{"softmax/columns=1024,shared", "64"}, `shared memory takes a GPU that computes the operation, and none does here (leave "shared" out)`},
+		{[]string{"softmax/columns=1000,resident", "64"}, `resident memory takes a GPU that computes the operation, and none does here (leave "resident" out)`},
+		{[]string{"scale/shared", "64"}, "shared memory takes a GPU"},
+		{[]string{"attention/self,shared", "64"}, "shared memory takes a GPU"},
+		{[]string{"softmax/rows=3,columns=100,shared"}, "shared memory takes a GPU"},
+		{[]string{"softmax/columns=1024,shared"}, "want one size behind it"},
+		{[]string{"attention/self"}, "want one size behind it"},
+		{[]string{"fft/n=441,batch=64,caller"}, `"caller" is not a value of an axis`},
+		{[]string{"ftf/batch=1"}, `"ftf" is not an operation`},
+		{[]string{"fft/batch=1,", "64"}, `"" is not a value of an axis`},
+	} {
+		arguments := append([]string{"-o", f.file, "--choose"}, c.arguments...)
+		_, stderr, code := calibrateOn(t, withSoftmax(1), arguments...)
+		if code != command.ExitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q: exit %d, %q, want %q", c.arguments, code, stderr, c.want)
+		}
+	}
+}

@@ -101,7 +101,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	if done, err = command.Parse(flags, args, stdout,
 		"Calibrate finds the input sizes at which the fastest implementation changes on this machine.",
 		func() bool { return o.choose != "" }); done || err != nil {
-		return nil, done, err
+		return nil, done, o.negativeSize(err)
 	}
 	o.given, o.arguments = flags.Changed, flags.Args()
 	if err := o.readNames(); err != nil {

@@ -213,18 +213,16 @@ type Shape struct {
 // operation, values of all its axes, and the placement unless that is caller. It returns false for a name that leaves an axis
 // open: see [Line].
 func ReadShape(name string) (s Shape, whole bool, err error) {
-	s.Placement = kernels.Caller
-	for _, p := range []kernels.Placement{kernels.Shared, kernels.Resident} {
-		if before, found := strings.CutSuffix(name, ","+string(p)); found {
-			name, s.Placement = before, p
-		}
-	}
+	name, s.Placement = CutPlacement(name)
 	l, values, err := read(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return s, false, err
-	}
-	if len(values) < len(l.Axes) && s.Placement == kernels.Caller {
+	case len(values) < len(l.Axes) && s.Placement == kernels.Caller:
 		return s, false, nil
+	case len(values) < len(l.Axes):
+		return s, false, fmt.Errorf("%d of %d axes have a value, and a line is measured in every placement (leave %q out, or give the shape all its axes)",
+			len(values), len(l.Axes), s.Placement)
 	}
 	shape, err := kernels.ShapeOf(l.Axes, values)
 	if err == nil {
@@ -234,6 +232,19 @@ func ReadShape(name string) (s Shape, whole bool, err error) {
 	return s, true, err
 }
 
+// CutPlacement splits the placement off the name of a case or a shape: "scale/shared", "softmax/columns=1024,shared".
+func CutPlacement(name string) (rest string, p kernels.Placement) {
+	for _, p := range []kernels.Placement{kernels.Shared, kernels.Resident} {
+		if rest, found := strings.CutSuffix(name, ","+string(p)); found {
+			return rest, p
+		}
+		if rest, found := strings.CutSuffix(name, "/"+string(p)); found && !strings.Contains(rest, "/") {
+			return rest, p
+		}
+	}
+	return name, kernels.Caller
+}
+
 // read reads the name of a line or a shape.
 func read(name string) (l kernels.Listing, values []kernels.Param, err error) {
 	operation, parameters, _ := strings.Cut(name, "/")
@@ -241,10 +252,10 @@ func read(name string) (l kernels.Listing, values []kernels.Param, err error) {
 	if at < 0 {
 		return l, nil, fmt.Errorf("%.80q is not an operation (calibrate --list prints them)", operation)
 	}
+	if parameters == "" {
+		return operations[at], nil, nil
+	}
 	for part := range strings.SplitSeq(parameters, ",") {
-		if part == "" {
-			continue
-		}
 		axis, value, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(value)
 		if err != nil {

@@ -42,6 +42,7 @@ func TestLine(t *testing.T) {
 		"stft/n_fft=1024,hop=-1":    "want 1 to",
 		"stft/n_fft=1024,hop=1e3":   "not a value",
 		"stft/n_fft=1024,hop":       "not a value",
+		"fft/batch=2,":              `"" is not a value`,
 		"fft/n=4,batch=2":           "2 of 2 axes",
 		"softmax/columns=999999999": "want 1 to",
 	} {
@@ -80,7 +81,9 @@ func TestReadShape(t *testing.T) {
 		"fft/n=4,batch=1e3":            "not a value",
 		"fft/n=4,batch":                "not a value",
 		"fft/n=9999999999999999999999": "not a value",
-		"fft/n=4,shared":               "1 of 2 axes have a value",
+		"fft/n=4,batch=2,":             `"" is not a value`,
+		"fft/n=4,shared":               `1 of 2 axes have a value, and a line is measured in every placement (leave "shared" out`,
+		"scale/resident":               `0 of 1 axes have a value, and a line is measured in every placement (leave "resident" out`,
 		"fft/n=4,batch=2,share":        "not a value",
 	} {
 		if _, _, err := catalogue.ReadShape(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

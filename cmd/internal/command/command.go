@@ -77,7 +77,7 @@ func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string
 		fmt.Fprintf(stdout, "%s\n\nUsage: %s [flags]\n\n%s", purpose, flags.Name(), flags.FlagUsages())
 		return true, nil
 	case err != nil:
-		return false, Usage("%v (see %s --help)", err, flags.Name())
+		return false, Usage("%w (see %s --help)", err, flags.Name())
 	case flags.NArg() > 0 && !slices.ContainsFunc(takes, func(does func() bool) bool { return does() }):
 		return false, Usage("unexpected argument %q (see %s --help)", flags.Arg(0), flags.Name())
 	case *version:
