@@ -55,7 +55,14 @@ func readIndex(r io.Reader) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newIndex(data)
+	x, err := newIndex(data)
+	if err != nil {
+		if syntax := data.syntax(); syntax != nil {
+			return nil, syntax // names the right place: newIndex skips most of the text, and may stumble far behind a mistake
+		}
+		return nil, err
+	}
+	return x, nil
 }
 
 // Host decodes and checks the entry. Its error names the place in the file but not the file.
@@ -121,7 +128,7 @@ func newIndex(data text) (*Index, error) {
 		return nil, err
 	}
 	if count["hosts"] == 0 {
-		return nil, errors.New("hosts is missing")
+		return nil, errors.New("hosts is missing (want a list)")
 	}
 	return x, checkUnique(len(x.Entries), func(i int) string { return x.Entries[i].ID })
 }

@@ -3,7 +3,6 @@ package calibration
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +52,7 @@ func readCompressed(r io.Reader) (*File, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("cannot be decompressed, it was cut short or changed: %w", err)
+		return nil, fmt.Errorf("the file was cut short or changed, it cannot be decompressed: %w (%s)", err, remedy)
 	case plain.Len() > mostExpanded:
 		return nil, fmt.Errorf("holds more than %d bytes (want one host, compressed)", mostExpanded)
 	}
@@ -90,8 +89,8 @@ func readWhole(r io.Reader) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !json.Valid(data) {
-		return nil, data.decode(span{0, len(data)}, new(json.RawMessage))
+	if err := data.syntax(); err != nil {
+		return nil, err
 	}
 	return newIndex(data)
 }
@@ -167,7 +166,9 @@ func readAll(r io.Reader, most int64) (text, error) {
 	case int64(len(data)) > most:
 		return nil, fmt.Errorf("holds more than %d bytes", most)
 	case data.skipSpace(0) == len(data):
-		return nil, errors.New("is empty")
+		return nil, fmt.Errorf("the file is empty (%s)", remedy)
+	case bytes.HasPrefix(data, []byte(gzipMagic)):
+		return nil, errors.New("the file is compressed (decompress it with gunzip)")
 	}
 	return data, nil
 }

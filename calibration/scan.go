@@ -13,6 +13,9 @@ import (
 // they skip may be nonsense between its brackets. encoding/json decodes and checks the parts that they return.
 type text []byte
 
+// remedy is what to do about a file whose text is damaged. It does not name --force, because such a file may hold other hosts.
+const remedy = "restore it, e.g. from git, or move it away and calibrate again"
+
 // span is the part t[start:end] of a text that has one value.
 type span struct{ start, end int }
 
@@ -30,9 +33,17 @@ func (t text) line(i int) int { return 1 + bytes.Count(t[:min(i, len(t))], []byt
 // stop returns the error for an unexpected byte at an offset.
 func (t text) stop(i int, want string) error {
 	if i >= len(t) {
-		return fmt.Errorf("line %d: the file is cut short", t.line(i))
+		return fmt.Errorf("line %d: the file is cut short (%s)", t.line(i), remedy)
 	}
-	return fmt.Errorf("line %d: not JSON (want %s)", t.line(i), want)
+	return fmt.Errorf("line %d: want %s, as calibrate writes it (%s)", t.line(i), want, remedy)
+}
+
+// syntax returns an error if the text is not JSON.
+func (t text) syntax() error {
+	if json.Valid(t) {
+		return nil
+	}
+	return t.decode(span{0, len(t)}, new(json.RawMessage))
 }
 
 // decode decodes one value. Its error is one line that names the line of the text and, inside an object, the field.
@@ -46,7 +57,7 @@ func (t text) decode(at span, into any) error {
 		if offset >= len(t) && strings.HasPrefix(err.Error(), "unexpected end") {
 			return t.stop(offset, "")
 		}
-		return fmt.Errorf("line %d: not JSON (%w)", t.line(offset), err)
+		return fmt.Errorf("line %d: not JSON, %w (%s)", t.line(offset), err, remedy)
 	}
 	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		place := ""

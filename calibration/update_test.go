@@ -114,7 +114,7 @@ func TestFailedUpdateLeavesTheOldFile(t *testing.T) {
 		}), `calibration: "old": case "fft/batch=1": has no implementations`},
 		"a simulation of a measured host": {t.Context(), "", changed("old", func(h *Host) { h.Simulated = true }),
 			`calibration: "old" was measured, and a simulation does not replace a measurement`},
-		"not readable": {t.Context(), "{", merged("new"), "PATH: line 1: the file is cut short"},
+		"not readable": {t.Context(), "{", merged("new"), "PATH: line 1: the file is cut short (" + remedy + ")"},
 		"ended before": {ended, "", merged("new"), "PATH: interrupted"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func (o *output) load(id string) (*calibration.Index, error) {
 		o.old, o.broken = nil, true
 		return new(calibration.Index), nil
 	}
-	return nil, fmt.Errorf("%w (mend the file, or -o FILE names another)", err)
+	return nil, fmt.Errorf("%w: mend it, or write elsewhere (-o FILE)", err)
 }
 
 // entryIn returns the entry of an id, or nil if there is none. If forced, it also returns nil for an entry that is not
@@ -91,7 +91,7 @@ func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host,
 	case o.force:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%s: %w (mend the file, or -o FILE names another)", o.output, err)
+	return nil, fmt.Errorf("%s: %w: mend it, or write elsewhere (-o FILE)", o.output, err)
 }
 
 // guardSamples refuses to measure if samples of this host are damaged, and to measure some of the cases if the samples of the

@@ -139,7 +139,7 @@ func entryFor(file *calibration.Index, of *subject, path string) (*calibration.H
 	entry, err := file.Host(of.host.ID)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w (mend the file, or -o FILE names another)", path, err)
+		return nil, fmt.Errorf("%s: %w: mend it, or write elsewhere (-o FILE)", path, err)
 	case entry == nil:
 		return nil, fmt.Errorf("%s has no entry of %s: run calibrate without --pipelines first, or -o FILE names another file", path, of.host.ID)
 	case another(&of.host, entry) != "":
