@@ -285,7 +285,7 @@ type Doubt struct {
 	Tie bool `json:"tie"`
 }
 
-// Regret is the cost of choices on timings that did not choose: the time with the choices divided by that with the best
+// Regret is the cost of choices on timings that had no part in them: the time with the choices divided by that with the best
 // ones, minus 1, as a geometric mean over log-size. It may be negative by noise.
 type Regret struct {
 	Mean  float64  `json:"mean"`

@@ -58,6 +58,14 @@ func (f *Facts) coresInWords() string {
 	}
 }
 
+// UnitOf returns a unit as it stands behind a size: "row" behind 1, and otherwise "rows". Units are English plurals.
+func UnitOf(size int, unit string) string {
+	if size == 1 {
+		return strings.TrimSuffix(unit, "s")
+	}
+	return unit
+}
+
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

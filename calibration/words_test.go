@@ -5,6 +5,15 @@ import (
 	"testing"
 )
 
+// A single size has a unit in the singular.
+func TestUnitOf(t *testing.T) {
+	for size, want := range map[int]string{1: "row", 2: "rows", 1024: "rows"} {
+		if got := UnitOf(size, "rows"); got != want {
+			t.Errorf("%d %s, want %s", size, got, want)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	for want, facts := range map[string]Facts{
 		"Apple M3 Max, 12 performance + 4 efficiency cores, GPU Apple M3 Max with 40 cores, 64 GiB": {

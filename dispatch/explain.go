@@ -278,7 +278,7 @@ func (e Explanation) String() string {
 		fmt.Fprintf(&b, "%s at %d", e.Case, e.Size)
 	}
 	if e.Unit != "" {
-		b.WriteString(" " + e.Unit)
+		b.WriteString(" " + calibration.UnitOf(e.Size, e.Unit))
 	}
 	fmt.Fprintf(&b, ": %s, %s", e.Implementation, e.Reason)
 	if e.To > 0 {

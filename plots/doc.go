@@ -11,7 +11,7 @@
 // A case chart has two panels over the sizes. The upper one shows the time per call of each implementation. The lower one
 // shows its slowdown against the best one, on which people base decisions. Lines are medians of all runs, and dots are
 // blocks or medians of single runs. A strip on top shows which implementation the calibration chooses where. It also says,
-// at some measured sizes, by what factor the choice is faster than the next best one. GPU implementations are underlined in
+// at some measured sizes, how many times as long the next best one takes. GPU implementations are underlined in
 // the strip. Dark lines are thresholds, and the bars across them are their 95 % intervals. A key below the panels explains
 // the marks of the chart.
 //

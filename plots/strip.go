@@ -12,12 +12,12 @@ import (
 )
 
 // The strip says which implementation is chosen where. It has a box for each span, in the colour of the choice. The box has
-// the name of the choice and, below, how much faster it is than the next best one at some measured sizes.
+// the name of the choice and, below, how many times as long the next best one takes at some measured sizes.
 const (
 	nameHeight  = 14
 	worthHeight = 11 // added if the strip has worths
 	worthApart  = 8
-	worthTitle  = "faster than the next"
+	worthTitle  = "the next best takes"
 )
 
 // strip is the layout of a strip.

@@ -16,7 +16,7 @@
 //  5. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
 //  6. intervals of the next run's edges: a bootstrap of steps 1, 3 and 5 over the blocks of each visit, the luck of
 //     visits, and the differences between runs;
-//  7. regret: what choices cost on runs or visits that did not choose.
+//  7. regret: what choices cost on runs or visits that had no part in them.
 //
 // [GPUUses] returns medians of the times that GPUs measured in their calls. No choice depends on them.
 //

@@ -9,7 +9,7 @@ import (
 	"crossover/timings"
 )
 
-// Regret is the cost of choices on timings that did not choose: the time with the choices divided by that with the best
+// Regret is the cost of choices on timings that had no part in them: the time with the choices divided by that with the best
 // ones, minus 1, as a geometric mean over log-size. For right choices it is as often negative as positive, by noise.
 type Regret struct {
 	Mean  float64

@@ -138,7 +138,7 @@ func askedTable(w io.Writer, r *harness.Run, all []harness.Asked) {
 	if len(all) == 0 {
 		return
 	}
-	rows := [][]string{{"SHAPE", "CALLS", "IMPLEMENTATION", callHeading, "FASTER THAN NEXT", "REGRET"}}
+	rows := [][]string{{"SHAPE", "CALLS", "IMPLEMENTATION", callHeading, nextHeading, "REGRET"}}
 	for _, a := range all[:min(len(all), most)] {
 		s := r.ResultOf(a)
 		row := []string{s.Name, command.Thousands(int(s.Calls)), "not measured", "", "", ""}
@@ -161,9 +161,9 @@ func askedTable(w io.Writer, r *harness.Run, all []harness.Asked) {
 }
 
 const askedLegend = `
-These shapes were measured exactly. The best other implementation takes so many times as long, in
-either half of the samples; below 1 it is faster in one of them. Regret is what the choices cost if
-one half chooses and the other half judges.
+These shapes were measured exactly. NEXT BEST TAKES says how many times as long the best other
+implementation takes, in each half of the samples: below 1, it is faster in that half. REGRET is how
+much longer calls take if one half chooses and the other half judges.
 `
 
 // byCallsTable prints what the choices cost at the shapes that somebody asked for, weighted by their calls, or nothing if

@@ -55,7 +55,7 @@ func newest(h *calibration.Host) time.Time {
 
 // inWords describes a move.
 func inWords(m *harness.Move) string {
-	size := func(n int) string { return command.Thousands(n) + " " + m.Unit }
+	size := func(n int) string { return command.Thousands(n) + " " + calibration.UnitOf(n, m.Unit) }
 	shifted := func(implementation string, to, from int) string {
 		return fmt.Sprintf("%s: %s from %s on, before from %s", m.Case, implementation, size(to), command.Thousands(from))
 	}

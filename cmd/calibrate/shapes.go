@@ -45,9 +45,10 @@ func shapesTable(w io.Writer, entry *calibration.Host) {
 }
 
 const shapesLegend = `
-A shape that was not measured is predicted from those that were fitted. Regret is what the predicted
-choices cost at shapes that were held out of the fit: their time over that of the best choices.
-AT MOST is what 95 of 100 benchmarks of 32 other shapes find at most.
+A shape that was not measured is predicted from those that were fitted.
+REGRET is how much longer calls take by the predicted choices than by the best ones, at shapes that
+  were held out of the fit.
+AT MOST is for 32 other shapes: their regret is no greater, with 95 % confidence.
 `
 
 // placedName returns the name of an operation with its placement, in the form of a case's name.

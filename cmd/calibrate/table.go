@@ -28,7 +28,7 @@ func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Resu
 
 // casesTable prints the cases with their verdicts, and their segments.
 func casesTable(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Result) {
-	segments := [][]string{{"FROM", "95 % INTERVAL", "IMPLEMENTATION", callHeading, "FASTER THAN NEXT"}}
+	segments := [][]string{{"FROM", "95 % INTERVAL", "IMPLEMENTATION", callHeading, nextHeading}}
 	for k := range entry.Cases {
 		fit := fits[entry.Cases[k].Name]
 		for n := range entry.Cases[k].Segments {
@@ -57,13 +57,17 @@ func casesTable(w io.Writer, entry *calibration.Host, fits map[string]thresholds
 
 const (
 	callHeading = "A CALL TAKES"
+	nextHeading = "NEXT BEST TAKES"
 	indent      = 4 // of a segment below its case
 
 	legend = `
-A call takes the first time at the least size measured in the segment, the second at the greatest.
-The best other implementation takes so many times as long; below 1 it is faster somewhere. Regret is
-what the choices cost on timings that did not choose. AT MOST bounds it with 95 % confidence. A
-question mark says that there are too few timings.
+A CALL TAKES is the time at the least measured size of the segment, and at the greatest.
+NEXT BEST TAKES says how many times as long the best other implementation takes: below 1, it is
+  faster at some size.
+REGRET is how much longer calls take by these choices than by the best ones. Some timings make the
+  choices, and others judge them.
+AT MOST is the upper bound of the regret, with 95 % confidence. A question mark stands where there
+  are too few timings.
 `
 )
 
@@ -107,7 +111,7 @@ func caseLines(entry *calibration.Host, verdicts int) []string {
 // sizesOf names the sizes that were measured of an axis.
 func sizesOf(a calibration.Axis) string {
 	if a.From == a.To {
-		return command.Thousands(a.From) + " " + a.Unit
+		return command.Thousands(a.From) + " " + calibration.UnitOf(a.From, a.Unit)
 	}
 	return fmt.Sprintf("%s to %s %s", command.Thousands(a.From), command.Thousands(a.To), a.Unit)
 }
@@ -143,7 +147,7 @@ func regretOf(c *calibration.Case) (mean, most string) {
 // percent writes a share in percent with one decimal, without a negative zero.
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", math.Round(1000*share)/10+0) }
 
-// leadOf writes by what factors a choice is faster than the next best one: "1.0–3.2×". It writes nothing for none.
+// leadOf writes how many times as long the next best one takes: "1.0–3.2×". It writes nothing for none.
 func leadOf(from, to float64) string {
 	if to == 0 {
 		return ""

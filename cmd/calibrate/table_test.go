@@ -130,7 +130,7 @@ func sample() (*calibration.Host, map[string]thresholds.Result) {
 					{Name: "fftw", Processor: "cpu", Excluded: "no libfftw3f.so.3"},
 				},
 			},
-			{Name: "scale", Operation: "scale", Verdict: calibration.Unresolved, Reason: "no block was measured", Axis: calibration.Axis{Unit: "elements", From: 1, To: 2}},
+			{Name: "scale", Operation: "scale", Verdict: calibration.Unresolved, Reason: "no block was measured", Axis: calibration.Axis{Unit: "elements", From: 1, To: 1}},
 		},
 	}
 	fit := thresholds.Result{
@@ -157,8 +157,8 @@ func TestTable(t *testing.T) {
 	const want = `host · linux/amd64 · go1.26 · latency · 120 s · seed 7
 
 CASE, MEASURED SIZES                      VERDICT              REGRET  AT MOST
-     FROM  95 % INTERVAL  IMPLEMENTATION  A CALL TAKES  FASTER THAN NEXT
-scale, 1 to 2 elements                    unresolved
+     FROM  95 % INTERVAL  IMPLEMENTATION  A CALL TAKES  NEXT BEST TAKES
+scale, 1 element                          unresolved
 
 sum, 1 024 to 4 096 elements              always                    ?        ?
     1 024                 go              1.0 µs

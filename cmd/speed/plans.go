@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/plans"
 	"crossover/host"
@@ -123,7 +124,7 @@ func printPlans(w io.Writer, rows []plans.Row, s plans.Summary) error {
 	}
 	for _, r := range rows {
 		if r.Finding == plans.Unmeasured {
-			fmt.Fprintf(w, "%s  %s  %d %s  %s\n", r.Case, r.Implementation, r.Size, r.Unit, r.Why)
+			fmt.Fprintf(w, "%s  %s  %d %s  %s\n", r.Case, r.Implementation, r.Size, calibration.UnitOf(r.Size, r.Unit), r.Why)
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%s: %d inside, %d outside, %d undecided, %d unmeasured; median ratio %.3f, lowest %.3f, highest %.3f\n",
@@ -136,7 +137,7 @@ func printRow(w io.Writer, r plans.Row, note string) {
 	if r.High > 0 {
 		between = fmt.Sprintf("%.3f–%.3f", r.Low, r.High)
 	}
-	fmt.Fprintf(w, "%s\t%s\t%d %s\t%s\t%s\t%.3f\t%s\t%d\t%d\t%s\n", r.Case, r.Implementation, r.Size, r.Unit, seconds(r.Sweep),
+	fmt.Fprintf(w, "%s\t%s\t%d %s\t%s\t%s\t%.3f\t%s\t%d\t%d\t%s\n", r.Case, r.Implementation, r.Size, calibration.UnitOf(r.Size, r.Unit), seconds(r.Sweep),
 		seconds(r.Program), r.Ratio, between, r.Visits, r.Blocks, note)
 }
 

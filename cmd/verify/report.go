@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/plans"
 	"crossover/harness"
@@ -285,10 +286,10 @@ func (r *report) writeTable(w io.Writer) error {
 }
 
 const legend = `
-Regret is how much longer the file's choices take than the fastest implementations: on average, at
-most that much on average with 95 % confidence, and at worst. Not known is the share of the case's
-sizes of which the file says that it does not know. AMBIGUOUS says that the fresh sizes do not
-decide, and UNMEASURED that there are too few of them.
+REGRET is how much longer calls take by the file's choices than by the best ones, on average.
+AT MOST is the upper bound of the regret, with 95 % confidence. WORST is the greatest at one size.
+NOT KNOWN is the share of the case's sizes of which the file says that it does not know.
+AMBIGUOUS says that the fresh sizes do not decide, and UNMEASURED that there are too few of them.
 `
 
 // leastSlowdown is the least slowdown that is told, as 0.1 % is printed.
@@ -350,5 +351,5 @@ func (c *caseReport) worst() string {
 	if at == nil || at.Chosen == at.Fastest || at.Slowdown <= leastSlowdown {
 		return ""
 	}
-	return fmt.Sprintf("at %s %s the file takes %s, %s is faster", command.Thousands(at.Size), c.unit, at.Chosen, at.Fastest)
+	return fmt.Sprintf("at %s %s the file takes %s, %s is faster", command.Thousands(at.Size), calibration.UnitOf(at.Size, c.unit), at.Chosen, at.Fastest)
 }

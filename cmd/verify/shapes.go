@@ -127,9 +127,9 @@ func (o *shapesReport) tooFew() bool {
 }
 
 const shapesLegend = `
-The shapes are fresh, and drawn from all over the operation. Promised is the most that the file
-expects of the regret. It takes %d shapes to say something. The choices of an operation have drifted
-if the regret is above %.0f %%, or above a tie and what is promised, with 95 %% confidence.
+The shapes are fresh, and drawn from all over the operation. PROMISED is the greatest regret that
+the file expects. It takes %d shapes to say something. The choices of an operation have drifted if
+the regret is above %.0f %%, or above a tie and what is promised, with 95 %% confidence.
 `
 
 // known writes a regret that is 0 where nothing was measured.

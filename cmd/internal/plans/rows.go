@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/perf/benchmath"
 
+	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/kernels"
 	"crossover/sweeps"
@@ -296,7 +297,7 @@ func (s Summary) farthest() string {
 	if r == nil {
 		return "" // the median alone is outside
 	}
-	return fmt.Sprintf(" (%s by %s at %s %s: %.2f)", r.Case, r.Implementation, command.Thousands(r.Size), r.Unit, r.Ratio)
+	return fmt.Sprintf(" (%s by %s at %s %s: %.2f)", r.Case, r.Implementation, command.Thousands(r.Size), calibration.UnitOf(r.Size, r.Unit), r.Ratio)
 }
 
 // median returns the median of values, which it sorts.
