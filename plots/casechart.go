@@ -106,7 +106,7 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run, others 
 		f.tags = append(f.tags, "SIMULATED")
 	}
 	if c.Degraded {
-		f.tags = append(f.tags, "DEGRADED")
+		f.tags = append(f.tags, "DEGRADED: machine was not quiet")
 	}
 	tagsWidth := vg.Length(0)
 	for _, tag := range f.tags {
@@ -118,6 +118,18 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run, others 
 	for _, other := range others {
 		cases = append(cases, other.Case)
 		f.others = append(f.others, newPlaced(other))
+	}
+	// The first mark on the chart says what the others mean.
+	said := c.Degraded
+	for _, o := range f.others {
+		switch {
+		case !o.of.Degraded:
+			continue
+		case said:
+			o.mark = "degraded"
+		default:
+			o.mark, said = "degraded: machine was not quiet", true
+		}
 	}
 	if len(others) > 0 {
 		_, f.placement = cutPlacement(c.Name)

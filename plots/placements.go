@@ -81,6 +81,7 @@ var (
 type placed struct {
 	of        *calibration.Case
 	name      string
+	mark      string // behind the name; "" if the case is not degraded
 	phrases   []phrase
 	words     []chip
 	indent    vg.Length // of the words, behind the name
@@ -130,8 +131,8 @@ func (p *placed) lay(bottom vg.Length, x func(size float64) vg.Length) vg.Length
 // layWords sets the words behind the name into lines of a width.
 func (p *placed) layWords(width vg.Length) {
 	p.indent = placedStyle.Width(p.name) + 9
-	if p.of.Degraded {
-		p.indent += unitDoubtStyle.Width("degraded") + 9
+	if p.mark != "" {
+		p.indent += unitDoubtStyle.Width(p.mark) + 9
 	}
 	p.words, p.lines = flowChips(placedWords, p.phrases, width-p.indent, 3)
 }
@@ -139,9 +140,7 @@ func (p *placed) layWords(width vg.Length) {
 // paint draws the part. x returns the X coordinate of a size, and frame is that of the panel above.
 func (p *placed) paint(c draw.Canvas, styles map[string]style, frame vg.Rectangle, x func(size float64) vg.Length) {
 	write(c, placedStyle, margin, text.XLeft, p.top, p.name)
-	if p.of.Degraded {
-		write(c, unitDoubtStyle, margin+placedStyle.Width(p.name)+9, text.XLeft, p.top, "degraded")
-	}
+	write(c, unitDoubtStyle, margin+placedStyle.Width(p.name)+9, text.XLeft, p.top, p.mark)
 	drawChips(c, placedWords, p.words, styles, margin+p.indent, p.top, placedPitch)
 	p.strip.paint(c, p.spans, styles, frame)
 	paintDoubts(c, p.spans, &p.strip, styles, p.doubtBar, x)

@@ -54,7 +54,7 @@ func TestEveryPlacementIsOnTheChart(t *testing.T) {
 		t.Error(fault)
 	}
 	for _, want := range []string{
-		"caller", "shared", "resident", "degraded", "time per call (caller)", "slowdown against the best (caller)",
+		"caller", "shared", "resident", "degraded: machine was not quiet", "time per call (caller)", "slowdown against the best (caller)",
 		"regret 0.2 %", "(95 % below 2.2 %)", "regret 0.3 %", "(95 % below 3.3 %)", "resident: warning: running on battery",
 		"threshold of an earlier run", "go-parallel is as fast there: a tie", "computed on the GPU",
 	} {
@@ -97,6 +97,39 @@ func TestEveryPlacementIsOnTheChart(t *testing.T) {
 	}
 	if f.keyAt >= bottom {
 		t.Errorf("the key at %v is above %v, the end of the last placement", f.keyAt, bottom)
+	}
+}
+
+// Each degraded case on a chart has one mark, and only the first one says what it means. The warning has the cause alone.
+func TestADegradedCaseHasOneMark(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, last bool // whether the case of the panels is degraded, and that of the last placement
+		want        []string
+	}{
+		"none":  {false, false, nil},
+		"first": {true, false, []string{"DEGRADED: machine was not quiet"}},
+		"last":  {false, true, []string{"degraded: machine was not quiet"}},
+		"both":  {true, true, []string{"DEGRADED: machine was not quiet", "degraded"}},
+	} {
+		h, of, runs, others := threePlacements()
+		of.Degraded, others[1].Case.Degraded = c.first, c.last
+		of.Warnings, others[1].Case.Warnings = nil, nil
+		if c.first {
+			of.Warnings = []string{"degraded: other programs were there"}
+		}
+		var marks []string
+		causes := 0
+		for _, drawn := range list(CaseChart(h, of, runs, others...)).texts {
+			if strings.Contains(strings.ToLower(drawn.text), "degraded") {
+				marks = append(marks, plain(drawn.text))
+			}
+			if strings.HasSuffix(drawn.text, "warning: other programs were there") {
+				causes++
+			}
+		}
+		if !slices.Equal(marks, c.want) || (causes == 1) != c.first {
+			t.Errorf("%s: %q with %d causes, want %q", name, marks, causes, c.want)
+		}
 	}
 }
 

@@ -224,8 +224,8 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 			"unresolved: the interval of the threshold spans the whole axis", "nothing is chosen",
 		}},
 		"degraded": {caseChart(degraded), []string{
-			"DEGRADED", "degraded: the machine was not quiet while this was measured",
-			"fftw/fft excluded: relative error 3e-04 is above the tolerance of 1e-06", "warning: running on battery",
+			"DEGRADED: machine was not quiet", "warning: other programs took 62 % of a processor meanwhile",
+			"fftw/fft excluded: relative error 3e-04 is above the tolerance of 1e-06",
 		}},
 		"many":      {caseChart(manyImplementations), []string{"25 others", "columns"}},
 		"one size":  {caseChart(oneSize), []string{"go-parallel is taken at the one measured size, 512", "512"}},

@@ -171,13 +171,10 @@ func libraries(h *calibration.Host, c *calibration.Case) []string {
 	return versions
 }
 
-// doubts lists what a reader must know before trusting a case: whether it is degraded, excluded implementations, and
-// warnings.
+// doubts lists what a reader must know before trusting a case: excluded implementations, and warnings. That a case is degraded
+// is marked elsewhere, so its warning has only the cause.
 func doubts(c *calibration.Case) []string {
 	var lines []string
-	if c.Degraded {
-		lines = append(lines, "degraded: the machine was not quiet while this was measured")
-	}
 	var reasons []string
 	excluded := map[string][]string{}
 	for _, i := range c.Implementations {
@@ -193,7 +190,7 @@ func doubts(c *calibration.Case) []string {
 		lines = append(lines, strings.Join(excluded[reason], ", ")+" excluded: "+reason)
 	}
 	for _, w := range c.Warnings {
-		lines = append(lines, "warning: "+w)
+		lines = append(lines, "warning: "+strings.TrimPrefix(w, "degraded: "))
 	}
 	return lines
 }
