@@ -14,6 +14,27 @@ import (
 	"crossover/pool"
 )
 
+// meanings says what computes by the name of an implementation.
+var meanings = map[string]string{
+	"go":                "our code in Go, on one core",
+	"go-parallel":       "our code in Go, on all cores",
+	"accelerate":        "Apple's framework Accelerate, on the processor",
+	"fftw":              "transforms of the library FFTW, on one core",
+	"fftw-parallel":     "transforms of the library FFTW, on all cores",
+	"openblas":          "matrix products of the library OpenBLAS, on one core",
+	"openblas-parallel": "matrix products of the library OpenBLAS, on all cores",
+	"metal":             "our kernels, on Apple's GPU",
+	"mps":               "matrix products of Apple's Metal Performance Shaders, on its GPU",
+	"mpsgraph":          "transforms of Apple's MPSGraph, on its GPU",
+	"cuda":              "our kernels, on NVIDIA's GPU",
+	"cufft":             "transforms of NVIDIA's cuFFT, on its GPU",
+	"cublas":            "matrix products of NVIDIA's cuBLAS, on its GPU",
+}
+
+// Meaning says for people what computes by the name of an implementation without its variant. It returns "" for an unknown
+// name.
+func Meaning(implementation string) string { return meanings[implementation] }
+
 // Backends are what implementations compute with: the pool, the GPUs, Apple's framework. A program uses those of [Here].
 // Tests make their own.
 type Backends struct {

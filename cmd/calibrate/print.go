@@ -144,7 +144,32 @@ func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
 		listOperation(w, rest[:n])
 		rest = rest[n:]
 	}
+	legendOf(w, cases)
 	return inventory(w, cases, func(string) bool { return true })
+}
+
+// legendOf prints what the names of the cases' implementations mean.
+func legendOf(w io.Writer, cases []kernels.Case) {
+	var rows [][]string
+	variant := ""
+	for _, c := range cases {
+		for _, i := range c.Implementations {
+			name, _, found := strings.Cut(i.Name, "/")
+			if found {
+				variant = cmp.Or(variant, i.Name)
+			}
+			if !slices.ContainsFunc(rows, func(r []string) bool { return r[0] == name }) {
+				rows = append(rows, []string{name, kernels.Meaning(name)})
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nImplementations\n\n")
+	for _, line := range command.Align(rows) {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	if variant != "" {
+		fmt.Fprintf(w, "  An algorithm follows a slash, as in %s.\n", variant)
+	}
 }
 
 // listOperation prints the cases of one operation: its formula, its lines, and the implementations that are here. A line in

@@ -102,6 +102,26 @@ func TestTheTableFits(t *testing.T) {
 	}
 }
 
+// The list says of each name in it what it means, once.
+func TestTheListSaysWhatNamesMean(t *testing.T) {
+	for _, backends := range []*kernels.Backends{kernels.Here(), chips.Backends()} {
+		cases := catalogue.Cases(backends)
+		var text bytes.Buffer
+		if err := list(&text, &calibration.Host{}, cases); err != nil {
+			t.Fatal(err)
+		}
+		_, legend, _ := strings.Cut(text.String(), "\nImplementations\n")
+		for _, c := range cases {
+			for _, i := range c.Implementations {
+				name, _, _ := strings.Cut(i.Name, "/")
+				if kernels.Meaning(name) == "" || strings.Count(legend, "\n  "+name+"  ") != 1 {
+					t.Fatalf("%s means %q, and the list says\n%s", name, kernels.Meaning(name), legend)
+				}
+			}
+		}
+	}
+}
+
 // sample returns an entry of two operations, not in the catalogue's order, on a machine without a GPU.
 func sample() (*calibration.Host, map[string]thresholds.Result) {
 	upper := 0.0061
