@@ -4,8 +4,10 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"crossover/calibration"
+	"crossover/kernels"
 	"crossover/thresholds"
 	"crossover/timings"
 )
@@ -119,10 +121,6 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 	}
 	c.Warnings = append(c.Warnings, r.Warnings...)
 	c.Verdict = verdicts[r.Verdict]
-	if c.Verdict != calibration.Always {
-		// Before the fit, the reason says why a single implementation is fastest everywhere. Here none is.
-		c.Reason = r.Reason
-	}
 	for k := range c.Implementations {
 		implementation := &c.Implementations[k]
 		implementation.RelativeError = rounded(implementation.RelativeError)
@@ -140,6 +138,17 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 		implementation.GPUTimes = gpuTimes(set, i)
 	}
 	c.Segments = segments(set, r)
+	if c.Verdict != calibration.Always || !onOneCore(c, c.Segments[0].Implementation) {
+		// Before the fit, the reason says why one core is fastest everywhere. Here it is not.
+		c.Reason = r.Reason
+	}
+}
+
+// onOneCore reports whether an implementation of a case computes on one core: package kernels puts "-parallel" into the names
+// of the others on the processor.
+func onOneCore(c *calibration.Case, name string) bool {
+	k := slices.IndexFunc(c.Implementations, func(i calibration.Implementation) bool { return i.Name == name })
+	return k >= 0 && c.Implementations[k].Processor == string(kernels.CPU) && !strings.Contains(name, "-parallel")
 }
 
 // within fits a case once more for each of its error bounds, to the times of those implementations alone that promise the

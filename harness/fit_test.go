@@ -71,6 +71,28 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// The reason why one core is fastest at every size stays only where one core is.
+func TestTheReasonForOneCore(t *testing.T) {
+	const declared, fitted = "each sample waits for the one before it", "why it is so"
+	names := []string{"go", "go-parallel", "cuda"}
+	for winner, name := range names {
+		for verdict, want := range map[thresholds.Verdict]string{thresholds.Always: declared, thresholds.Tie: fitted} {
+			c := calibration.Case{Reason: declared}
+			for k, of := range names {
+				c.Implementations = append(c.Implementations, calibration.Implementation{Name: of, Processor: []string{"cpu", "cpu", "gpu"}[k]})
+			}
+			r := thresholds.Result{Verdict: verdict, Reason: fitted, Segments: []thresholds.Segment{{From: 1, To: 9, Implementation: winner}}}
+			if name != "go" {
+				want = fitted
+			}
+			fill(&c, &timings.Set{Implementations: names}, &r)
+			if c.Reason != want {
+				t.Errorf("%s, verdict %v: %q, want %q", name, verdict, c.Reason, want)
+			}
+		}
+	}
+}
+
 // Among accurate implementations a case has thresholds of their own, fitted to their times alone. They cover the whole axis,
 // also where none of these implementations was timed.
 func TestWithin(t *testing.T) {

@@ -129,8 +129,8 @@ type Case struct {
 	// once. A call that takes less time than the memory needs for these bytes did not do the work.
 	Bytes func(size int) float64
 
-	// OneWinner says why one implementation is expected to be fastest at every size ("each sample waits for the one before
-	// it"). It is empty if a crossover is expected.
+	// OneWinner says why one core is expected to be fastest at every size ("each sample waits for the one before it"). It is
+	// empty if several cores or a GPU may be faster.
 	OneWinner string
 
 	// Implementations are those of the given backends. A program without measurements prefers them in this order. Some may

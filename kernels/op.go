@@ -205,8 +205,8 @@ type Line struct {
 	Axis  Axis    // on which the size runs
 	At    func(size int) Shape
 
-	// OneWinner says why one implementation is expected to be fastest at every size ("each sample waits for the one before
-	// it"). It is empty if a crossover is expected.
+	// OneWinner says why one core is expected to be fastest at every size ("each sample waits for the one before it"). It is
+	// empty if several cores or a GPU may be faster.
 	OneWinner string
 
 	// Without returns why an implementation is left out of this line, or nil if it takes part. If Without is nil, all take

@@ -35,7 +35,7 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 	Axes:     axes,
 	Features: []surface.Feature{kernels.Power(1, 1)},
 	Lines: []kernels.Line{
-		longLine: oneWinner(kernels.Along(axes, "n", kernels.Param{Name: "channels", Value: 1}), "each sample waits for the one before it"),
+		longLine: kernels.Along(axes, "n", kernels.Param{Name: "channels", Value: 1}),
 		wideLine: kernels.Along(axes, "channels", kernels.Param{Name: "n", Value: 512}),
 	},
 	Params: func(kernels.Shape) Coefficients {
@@ -91,11 +91,6 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 		kernels.KernelText("", appendSection),
 	},
 })
-
-func oneWinner(line kernels.Line, why string) kernels.Line {
-	line.OneWinner = why
-	return line
-}
 
 // statesOf returns the words of a tensor as the states of channels.
 func statesOf(words []float32) []state {

@@ -104,16 +104,14 @@ func (c *cell) io(s kernels.Shape) []kernels.Tensor {
 
 // declare returns the operation of a cell.
 func declare(c *cell) kernels.Op[Params] {
-	long := kernels.Along(axes, "steps", kernels.Param{Name: "in", Value: 128}, kernels.Param{Name: "hidden", Value: 256},
-		kernels.Param{Name: "batch", Value: 1})
-	long.OneWinner = "each step waits for the one before it"
 	return kernels.Declare(kernels.Op[Params]{
 		Name: c.name, Formula: c.formula, Source: c.source,
 		Axes: axes,
 		// The operations of both products, and the weights of the state, which are read at every step.
 		Features: []surface.Feature{kernels.Power(1, 1, 1, 1), kernels.Power(0, 2, 1, 1), kernels.Power(0, 2, 0, 1)},
 		Lines: []kernels.Line{
-			longLine: long,
+			longLine: kernels.Along(axes, "steps", kernels.Param{Name: "in", Value: 128}, kernels.Param{Name: "hidden", Value: 256},
+				kernels.Param{Name: "batch", Value: 1}),
 			wideLine: kernels.Along(axes, "batch", kernels.Param{Name: "in", Value: 64}, kernels.Param{Name: "hidden", Value: 128},
 				kernels.Param{Name: "steps", Value: 100}),
 		},
