@@ -58,6 +58,17 @@ func (f *Facts) coresInWords() string {
 	}
 }
 
+// Few returns "one size" or "two sizes" if a case was measured at no more, and otherwise "".
+func (c *Case) Few() string {
+	switch len(c.Sizes) {
+	case 1:
+		return "one size"
+	case 2:
+		return "two sizes"
+	}
+	return ""
+}
+
 // UnitOf returns a unit as it stands behind a size: "row" behind 1, and otherwise "rows". Units are English plurals.
 func UnitOf(size int, unit string) string {
 	if size == 1 {

@@ -193,6 +193,22 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// A choice that rests on few sizes is explained with that, whatever the verdict.
+func TestExplainFewSizes(t *testing.T) {
+	file := testFile()
+	for _, h := range file.Hosts {
+		for k := range h.Cases {
+			h.Cases[k].Reason = "only two sizes were measured"
+		}
+	}
+	d := newDispatcherFor(t, file, m3Max)
+	for _, name := range []string{"fft/batch=1", "fft/batch=64", "sum", "lstm/hidden=64"} {
+		if e := d.Case(name).Explain(4096); !strings.HasSuffix(e.Reason, " (only two sizes were measured)") {
+			t.Errorf("%s: %s", name, e)
+		}
+	}
+}
+
 func TestEntries(t *testing.T) {
 	simulated := newHost(m3)
 	simulated.Simulated = true

@@ -414,7 +414,7 @@ func (b *builder) choose(s *calibration.Segment) choice {
 	}
 	switch {
 	case len(passed) == 0:
-		c.reason = "fastest measured"
+		c.reason = withReason("fastest measured", b.recorded.Reason)
 		switch b.recorded.Verdict {
 		case calibration.Tie:
 			c.reason = withReason("as fast as any", b.recorded.Reason)

@@ -138,8 +138,8 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 		implementation.GPUTimes = gpuTimes(set, i)
 	}
 	c.Segments = segments(set, r)
-	if c.Verdict != calibration.Always || !onOneCore(c, c.Segments[0].Implementation) {
-		// Before the fit, the reason says why one core is fastest everywhere. Here it is not.
+	if c.Verdict != calibration.Always || r.Reason != "" || !onOneCore(c, c.Segments[0].Implementation) {
+		// Before the fit, the reason says why one core is fastest everywhere. Here it is not, or too few sizes say so.
 		c.Reason = r.Reason
 	}
 }

@@ -75,20 +75,26 @@ func TestWarnings(t *testing.T) {
 func TestTheReasonForOneCore(t *testing.T) {
 	const declared, fitted = "each sample waits for the one before it", "why it is so"
 	names := []string{"go", "go-parallel", "cuda"}
-	for winner, name := range names {
-		for verdict, want := range map[thresholds.Verdict]string{thresholds.Always: declared, thresholds.Tie: fitted} {
-			c := calibration.Case{Reason: declared}
-			for k, of := range names {
-				c.Implementations = append(c.Implementations, calibration.Implementation{Name: of, Processor: []string{"cpu", "cpu", "gpu"}[k]})
-			}
-			r := thresholds.Result{Verdict: verdict, Reason: fitted, Segments: []thresholds.Segment{{From: 1, To: 9, Implementation: winner}}}
-			if name != "go" {
-				want = fitted
-			}
-			fill(&c, &timings.Set{Implementations: names}, &r)
-			if c.Reason != want {
-				t.Errorf("%s, verdict %v: %q, want %q", name, verdict, c.Reason, want)
-			}
+	for _, test := range []struct {
+		winner        int
+		verdict       thresholds.Verdict
+		reason, stays string
+	}{
+		{0, thresholds.Always, "", declared},
+		{0, thresholds.Always, fitted, fitted},
+		{0, thresholds.Tie, fitted, fitted},
+		{1, thresholds.Always, "", ""},
+		{1, thresholds.Tie, fitted, fitted},
+		{2, thresholds.Always, "", ""},
+	} {
+		c := calibration.Case{Reason: declared}
+		for k, name := range names {
+			c.Implementations = append(c.Implementations, calibration.Implementation{Name: name, Processor: []string{"cpu", "cpu", "gpu"}[k]})
+		}
+		r := thresholds.Result{Verdict: test.verdict, Reason: test.reason, Segments: []thresholds.Segment{{From: 1, To: 9, Implementation: test.winner}}}
+		fill(&c, &timings.Set{Implementations: names}, &r)
+		if c.Reason != test.stays {
+			t.Errorf("%s, verdict %v for %q: %q, want %q", names[test.winner], test.verdict, test.reason, c.Reason, test.stays)
 		}
 	}
 }

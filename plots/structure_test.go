@@ -228,7 +228,8 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 			"fftw/fft excluded: relative error 3e-04 is above the tolerance of 1e-06",
 		}},
 		"many":      {caseChart(manyImplementations), []string{"25 others", "columns"}},
-		"one size":  {caseChart(oneSize), []string{"go-parallel is taken at the one measured size, 512", "512"}},
+		"one size":  {caseChart(oneSize), []string{"go-parallel is taken at 512: only one size was measured", "512"}},
+		"two sizes": {caseChart(twoSizes), []string{"only two sizes were measured"}},
 		"tiny axis": {caseChart(tinyAxis), []string{"1", "2", "8", "16", "32", "64", "voices"}},
 		"simulated": {simulated(tinyAxis), []string{"SIMULATED"}},
 		"slow": {slow(twoThresholds), []string{
@@ -337,6 +338,18 @@ func TestOverviewShowsEveryCase(t *testing.T) {
 		"always go", "tie", "unresolved", "degraded", "crossover at 688, 12 825", "crossover at 5 413, 8 222", "expected regret",
 		"openblas, fftw", "go-parallel/direct", "threshold and its 95 % interval", "16Mi",
 	} {
+		if !slices.ContainsFunc(d.texts, func(drawn drawnText) bool { return plain(drawn.text) == want }) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+// The overview says of each case that rests on few sizes that it does.
+func TestOverviewTellsOfFewSizes(t *testing.T) {
+	tied := oneSize
+	tied.name, tied.change = "scale", func(c *calibration.Case) { c.Sizes, c.Verdict = []int{512}, calibration.Tie }
+	d := list(overviewChart(oneSize, twoSizes, tied))
+	for _, want := range []string{"one size: go-parallel", "two sizes: crossover at 4", "one size: tie"} {
 		if !slices.ContainsFunc(d.texts, func(drawn drawnText) bool { return plain(drawn.text) == want }) {
 			t.Errorf("%q is missing", want)
 		}

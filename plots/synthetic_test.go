@@ -298,7 +298,13 @@ var (
 	}
 	oneSize = experiment{
 		name: "lora/rank=8", axis: "rows", unit: "rows", from: 512, to: 512,
-		costs: []cost{{"go", 0.1e-6, 1.9e-6, 1}, {"go-parallel", 6e-6, 0.3e-6, 1}},
+		costs:  []cost{{"go", 0.1e-6, 1.9e-6, 1}, {"go-parallel", 6e-6, 0.3e-6, 1}},
+		change: func(c *calibration.Case) { c.Sizes, c.Reason = []int{512}, "only one size was measured" },
+	}
+	twoSizes = experiment{
+		name: "glu/columns=1024", axis: "rows", unit: "rows", from: 1, to: 64,
+		costs:  []cost{{"go", 0.1e-6, 1.9e-6, 1}, {"go-parallel", 6e-6, 0.3e-6, 1}},
+		change: func(c *calibration.Case) { c.Sizes, c.Reason = []int{1, 64}, "only two sizes were measured" },
 	}
 )
 

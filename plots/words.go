@@ -23,7 +23,7 @@ func headline(c *calibration.Case) []phrase {
 	}
 	everywhere := fmt.Sprintf("at every measured size, %s to %s", grouped(c.Axis.From), grouped(c.Axis.To))
 	if c.Axis.From == c.Axis.To {
-		everywhere = "at the one measured size, " + grouped(c.Axis.From)
+		everywhere = "at " + grouped(c.Axis.From)
 	}
 	switch {
 	case c.Verdict == calibration.Tie:
@@ -45,6 +45,9 @@ func headline(c *calibration.Case) []phrase {
 		}
 		phrases = append(phrases, phrase{s.Implementation, text})
 	}
+	if c.Reason != "" {
+		phrases = append(phrases, phrase{"", c.Reason})
+	}
 	return phrases
 }
 
@@ -57,11 +60,17 @@ func because(text, reason string) string {
 
 // verdict is a short headline of a case, for the overview.
 func verdict(c *calibration.Case) string {
+	few := c.Few()
+	if few != "" {
+		few += ": "
+	}
 	switch {
 	case c.Verdict == calibration.Tie:
-		return "tie"
+		return few + "tie"
 	case c.Verdict == calibration.Unresolved || len(c.Segments) == 0:
 		return "unresolved"
+	case len(c.Segments) == 1 && few != "":
+		return few + c.Segments[0].Implementation
 	case len(c.Segments) == 1:
 		return "always " + c.Segments[0].Implementation
 	case len(c.Segments) > 4:
@@ -71,7 +80,7 @@ func verdict(c *calibration.Case) string {
 	for _, s := range c.Segments[1:] {
 		at = append(at, grouped(s.From))
 	}
-	return "crossover at " + strings.Join(at, ", ")
+	return few + "crossover at " + strings.Join(at, ", ")
 }
 
 // percent writes a ratio such as 0.034 as 3.4 %, with one decimal below 10 %.

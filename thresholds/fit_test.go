@@ -95,6 +95,10 @@ func TestFit(t *testing.T) {
 			if r.Verdict != c.verdict {
 				t.Errorf("verdict is %v (%s), want %v", r.Verdict, r.Reason, c.verdict)
 			}
+			few := map[int]string{1: "only one size was measured", 2: "only two sizes were measured"}[len(c.sizes)]
+			if few == "" && strings.Contains(r.Reason, "only") || !strings.HasSuffix(r.Reason, few) {
+				t.Errorf("the reason is %q, want its end to be %q", r.Reason, few)
+			}
 			check(t, &r, c.sizes, c.want)
 			if r.Regret.Mean > 0.03 {
 				t.Errorf("regret is %v", r.Regret)

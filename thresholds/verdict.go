@@ -28,13 +28,22 @@ func judge(r *Result) (Verdict, string) {
 	if share := r.moody(); share > tooMoody {
 		return Unresolved, fmt.Sprintf("on %.0f %% of the axis, on a logarithmic scale, it depends on the state of the machine which one is faster", 100*share)
 	}
-	if len(r.Segments) == 1 {
-		if r.tiedEverywhere() {
-			return Tie, fmt.Sprintf("the best two stay within %.1f %% of each other at every measured size", 100*r.TieBand)
-		}
-		return Always, ""
+	few := ""
+	switch len(r.Curves.Sizes) {
+	case 1:
+		few = "only one size was measured"
+	case 2:
+		few = "only two sizes were measured"
 	}
-	return Switches, ""
+	switch {
+	case len(r.Segments) > 1:
+		return Switches, few
+	case !r.tiedEverywhere():
+		return Always, few
+	case few != "":
+		return Tie, fmt.Sprintf("the best two stay within %.1f %% of each other, and %s", 100*r.TieBand, few)
+	}
+	return Tie, fmt.Sprintf("the best two stay within %.1f %% of each other at every measured size", 100*r.TieBand)
 }
 
 // clear reports whether one implementation is chosen everywhere and the others are slower by more than the tie band on most

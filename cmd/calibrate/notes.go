@@ -15,8 +15,12 @@ func notes(w io.Writer, entry *calibration.Host) {
 	lines := runsOf(entry)
 	var said []command.Note
 	for _, c := range entry.Cases {
-		if c.Reason != "" {
+		switch {
+		case c.Reason == "":
+		case verdictOf(&c) == string(c.Verdict):
 			said = append(said, command.Note{Case: c.Name, Text: fmt.Sprintf("%s: %s", c.Verdict, c.Reason)})
+		default:
+			said = append(said, command.Note{Case: c.Name, Text: c.Reason})
 		}
 		for _, warning := range c.Warnings {
 			said = append(said, command.Note{Case: c.Name, Text: warning})

@@ -86,7 +86,7 @@ func caseLines(entry *calibration.Host, verdicts int) []string {
 	rows := [][]string{{"CASE, MEASURED SIZES", "VERDICT", "REGRET", "AT MOST"}}
 	for k := range entry.Cases {
 		c := &entry.Cases[k]
-		verdict := string(c.Verdict)
+		verdict := verdictOf(c)
 		if c.Degraded {
 			verdict += ", degraded"
 		}
@@ -106,6 +106,15 @@ func caseLines(entry *calibration.Host, verdicts int) []string {
 		lines[k] = above[k] + lines[k]
 	}
 	return lines
+}
+
+// verdictOf returns the verdict of a case as the table has it. What was found at one size or two says little of the others, so
+// their number stands in place of a verdict.
+func verdictOf(c *calibration.Case) string {
+	if few := c.Few(); few != "" && c.Verdict != calibration.Unresolved {
+		return few
+	}
+	return string(c.Verdict)
 }
 
 // sizesOf names the sizes that were measured of an axis.

@@ -143,7 +143,7 @@ func sample() (*calibration.Host, map[string]thresholds.Result) {
 				},
 			},
 			{
-				Name: "sum", Operation: "sum", Verdict: calibration.Always, Axis: calibration.Axis{Unit: "elements", From: 1024, To: 4096},
+				Name: "sum", Operation: "sum", Verdict: calibration.Always, Reason: "only two sizes were measured", Sizes: []int{1024, 4096}, Axis: calibration.Axis{Unit: "elements", From: 1024, To: 4096},
 				Segments: []calibration.Segment{{From: 1024, Implementation: "go"}},
 				Implementations: []calibration.Implementation{
 					{Name: "go", Processor: "cpu"}, {Name: "cuda", Processor: "gpu", Excluded: "cannot load libcuda"},
@@ -180,7 +180,7 @@ CASE, MEASURED SIZES                      VERDICT              REGRET  AT MOST
      FROM  95 % INTERVAL  IMPLEMENTATION  A CALL TAKES  NEXT BEST TAKES
 scale, 1 element                          unresolved
 
-sum, 1 024 to 4 096 elements              always                    ?        ?
+sum, 1 024 to 4 096 elements              two sizes                 ?        ?
     1 024                 go              1.0 µs
 
 fft/batch=1, 64 to 1 048 576 samples      crossover, degraded   0.0 %    0.6 %
@@ -188,6 +188,7 @@ fft/batch=1, 64 to 1 048 576 samples      crossover, degraded   0.0 %    0.6 %
     4 000  3 600 – 4 700  go-parallel     3.6 – 500 µs  1.1–4.0×
 ` + legend + `
 scale: unresolved: no block was measured
+sum: only two sizes were measured
 fftw did not compete: no libfftw3f.so.3
 `
 	if text.String() != want {

@@ -30,7 +30,7 @@ cores. ` + "`metal`" + ` and ` + "`cuda`" + ` are the same kernel text.
 - **Error** is the greatest that the committed calibrations saw, and whose it was.
 - **Fastest** tells what the committed calibrations found along the lines that they measured densely, for data in ordinary
   slices. A range of sizes whose choice is a tie or in doubt is not marked here; see the charts in
-  [plots/](../plots). "–" stands for an operation that was not measured on that machine yet.
+  [plots/](../plots). What rests on one or two sizes is marked. "–" stands for an operation that was not measured on that machine yet.
 
 `
 
@@ -167,7 +167,7 @@ func greatestError(file *calibration.File, operation string) string {
 	return short(worst) + " (" + name + ")"
 }
 
-// fastest returns the choices of a case on a host: "go to 4 095, go-parallel".
+// fastest returns the choices of a case on a host: "go to 4 095, go-parallel". It says if they rest on few sizes.
 func fastest(h *calibration.Host, name string) string {
 	k := slices.IndexFunc(h.Cases, func(c calibration.Case) bool { return c.Name == name })
 	if k < 0 {
@@ -181,6 +181,9 @@ func fastest(h *calibration.Host, name string) string {
 			part += " to " + command.Thousands(s.To)
 		}
 		parts = append(parts, part)
+	}
+	if few := c.Few(); few != "" && len(parts) > 0 {
+		parts[len(parts)-1] += "; " + few
 	}
 	return cmp.Or(strings.Join(parts, ", "), "unresolved")
 }

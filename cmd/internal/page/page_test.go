@@ -43,10 +43,12 @@ func TestPageHasWhatWasMeasured(t *testing.T) {
 			{Name: "go", RelativeError: 2e-8}, {Name: "cuda", RelativeError: 0.5, Excluded: "wrong", Wrong: true},
 		},
 		Segments: []calibration.Segment{{From: 1024, To: 9999, Implementation: "go"}, {From: 10000, To: 1 << 24, Implementation: "go-parallel"}},
+	}, {
+		Name: "max", Operation: "max", Sizes: []int{1024}, Segments: []calibration.Segment{{From: 1024, To: 1024, Implementation: "go"}},
 	}}}}}
 	text := page(file)
 	for _, want := range []string{
-		"| `sum` | go to 9 999, go-parallel |\n", "| 1e-5 | 2e-8 (go) |\n", "| line | fastest on some-host |\n", "| `abs` | – |\n", `y[i] = |x[i]|`,
+		"| `sum` | go to 9 999, go-parallel |\n", "| `max` | go; one size |\n", "| 1e-5 | 2e-8 (go) |\n", "| line | fastest on some-host |\n", "| `abs` | – |\n", `y[i] = |x[i]|`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
