@@ -20,8 +20,8 @@
 // these placements are in the samples alone.
 //
 // A map shows an operation over all its shapes. Colours are those of the implementations that the surface predicts to be
-// fastest. They are paler where the next one is nearly as fast, and hatched where nothing was measured near. Dots are shapes
-// that were fitted. Rings are shapes that were held out; they are red if the choice loses more than 5 %. The distribution of
+// fastest. They are paler where the next one is nearly as fast, and white lines cross them where nothing was measured near.
+// The map is hatched where nothing is predicted. Dots are shapes that were fitted. Rings are shapes that were held out; they are red if the choice loses more than 5 %. The distribution of
 // that regret is below the panels. Calls with shared data have further panels with the same axes, or a line that says that
 // every choice is the same. An axis whose prime factors matter is not drawn as a continuous direction. Instead the
 // map has a panel for each class of lengths, or panels of usual lengths.

@@ -96,8 +96,8 @@ func newMapAlong(d directions, h *calibration.Host, s *surveyed, others ...*surv
 	if f.simulated {
 		titleWidth -= tagWidth("SIMULATED") + 6
 	}
-	f.title = fit(titleStyle, placedName(s.Operation), titleWidth)
-	f.subtitle = fit(headStyle, subtitleOf(s, d), width)
+	f.title = fit(titleStyle, titleOf(s), titleWidth)
+	f.subtitle = fit(headStyle, subtitleOf(d), width)
 	for i := range s.Surface.Implementations {
 		f.names = append(f.names, s.Surface.Implementations[i].Name)
 	}
@@ -191,12 +191,17 @@ func placedName(o *calibration.Operation) string {
 	return o.Name + "/" + o.Placement
 }
 
-// subtitleOf says what the colours mean.
-func subtitleOf(s *surveyed, d directions) string {
-	words := fmt.Sprintf("the fastest implementation at each shape, predicted from %s measured shapes", grouped(len(s.fitted)))
+// titleOf names the operation, and says on how many shapes the map rests.
+func titleOf(s *surveyed) string {
 	if len(s.fitted) == 1 {
-		words = "the fastest implementation at each shape, predicted from one measured shape"
+		return placedName(s.Operation) + ", one shape"
 	}
+	return fmt.Sprintf("%s, %s shapes", placedName(s.Operation), grouped(len(s.fitted)))
+}
+
+// subtitleOf says what the colours mean.
+func subtitleOf(d directions) string {
+	words := "the fastest implementation, predicted from these shapes"
 	switch {
 	case d.third >= 0:
 		words += ", each marked on the panel nearest to it"

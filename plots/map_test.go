@@ -139,6 +139,48 @@ func TestMapShowsWhoWins(t *testing.T) {
 	}
 }
 
+// White lines cross the colour where nothing was measured near on the panel. The title says how few shapes there are.
+func TestMapShowsWhereNothingWasMeasured(t *testing.T) {
+	o := crossing()
+	single(o)
+	o.HeldOut = calibration.HeldOut{}
+	f, chart := mapOf(o, "n")
+	img := imageOf(t, chart)
+	list(chart).find(t, "product, one shape")
+	y := edges(f.frames[0].Min.Y, f.frames[0].Max.Y, mapRows)
+	for row, want := range map[int]color.NRGBA{2: skyBlue, 12: white} { // 0.04 and 0.2 of the axis from the shape
+		at := markAt{u: 1.5 / mapColumns}.on(f.frames[0])
+		at.Y = y[row] + afarLine/2
+		if got := colorAt(img, at); got != want {
+			t.Errorf("at the lower edge of row %d: %v, want %v", row, got, want)
+		}
+		at.Y = y[row+1] - pixel
+		if got := colorAt(img, at); got != skyBlue {
+			t.Errorf("at the upper edge of row %d: %v, want %v", row, got, skyBlue)
+		}
+	}
+}
+
+// Shapes on another panel are not near.
+func TestMapIsAfarByPanels(t *testing.T) {
+	o := transform()
+	o.HeldOut = calibration.HeldOut{}
+	f, _ := mapOf(o, "n")
+	for k := range f.panels {
+		near := 0
+		for _, row := range f.panels[k].cells {
+			for _, c := range row {
+				if c.winner >= 0 && !c.afar {
+					near++
+				}
+			}
+		}
+		if dots := len(f.panels[k].dots); (near > 0) != (dots > 0) {
+			t.Errorf("%s: %d measured shapes, and %d cells near them", f.panels[k].title, dots, near)
+		}
+	}
+}
+
 // A held-out shape is red if the choice loses more than 5 %, and white otherwise.
 func TestMapMarksLosses(t *testing.T) {
 	f, chart := mapOf(crossing(), "n")

@@ -14,6 +14,9 @@ const (
 	narrowLeft, faded  = 0.55, 0.25
 )
 
+// afarLine is the height of the white lines across cells that are afar. Lines along pixels make small files.
+const afarLine = 2 * pixel
+
 // onPixel rounds a coordinate to the edge of a pixel. So boxes that meet there leave no seam.
 func onPixel(v vg.Length) vg.Length { return vg.Length(int(v/pixel+0.5)) * pixel }
 
@@ -38,7 +41,8 @@ func edges(low, high vg.Length, cells int) []vg.Length {
 	return all
 }
 
-// paintCells fills a panel with the colours of the winners, hatches unknown cells, and draws the borders.
+// paintCells fills a panel with the colours of the winners, hatches unknown cells, draws white lines across cells that are afar,
+// and draws the borders.
 func (f *mapFigure) paintCells(c draw.Canvas, p *mapPanel, frame vg.Rectangle) {
 	x, y := edges(frame.Min.X, frame.Max.X, mapColumns), edges(frame.Min.Y, frame.Max.Y, mapRows)
 	for row := range mapRows {
@@ -56,6 +60,13 @@ func (f *mapFigure) paintCells(c draw.Canvas, p *mapPanel, frame vg.Rectangle) {
 			}
 			fillBox(c, fill, x[begin], y[row], x[end], y[row+1])
 			begin = end
+		}
+	}
+	for row := 0; row < mapRows; row += 2 {
+		for column, at := range p.cells[row] {
+			if at.afar {
+				fillBox(c, white, x[column], y[row], x[column+1], y[row]+afarLine)
+			}
 		}
 	}
 	paintBorders(c, p, x, y)

@@ -19,10 +19,11 @@ const (
 const multiples = 3
 
 // cell is a shape on a map. winner is the index of the fastest implementation, or -1 if it is unknown. margin is the ratio
-// by which the next one takes longer.
+// by which the next one takes longer. A cell that is afar has no measured shape near it on its panel.
 type cell struct {
 	winner int
 	margin float64
+	afar   bool
 }
 
 // mapPanel is the part of a map for one value of the third axis, or for one class of lengths.
@@ -71,7 +72,7 @@ func (s *surveyed) mapPanels(d directions) []mapPanel {
 		p.rings = append(p.rings, s.mark(d, shape, s.HeldOut.Losses[k]))
 	}
 	for k := range panels {
-		s.fill(&panels[k], d, panels)
+		s.fill(panels, k, d)
 	}
 	return panels
 }
@@ -100,8 +101,9 @@ func (d directions) panelOf(panels []mapPanel, shape []int) int {
 	return nearest
 }
 
-// fill predicts the cells of a panel. Cells far from every measured shape stay unknown.
-func (s *surveyed) fill(p *mapPanel, d directions, all []mapPanel) {
+// fill predicts the cells of the k-th panel. Cells far from the measured shapes of all panels stay unknown.
+func (s *surveyed) fill(all []mapPanel, k int, d directions) {
+	p := &all[k]
 	var wait sync.WaitGroup
 	for row := range mapRows {
 		wait.Go(func() {
@@ -111,9 +113,10 @@ func (s *surveyed) fill(p *mapPanel, d directions, all []mapPanel) {
 				u, v := (float64(column)+0.5)/mapColumns, (float64(row)+0.5)/mapRows
 				at := &p.cells[row][column]
 				at.winner = -1
-				if !nearMeasured(all, u, v) {
+				if !nearMeasured(all, u, v, knownWithin) {
 					continue
 				}
+				at.afar = !nearMeasured(all[k:k+1], u, v, nearWithin)
 				shape[d.x], shape[d.y] = logBetween(s.Axes[d.x], u), logBetween(s.Axes[d.y], v)
 				lengths := p.lengths(s.Axes, d, shape)
 				clear(sum)
@@ -143,15 +146,19 @@ func (p *mapPanel) lengths(axes []calibration.Axis, d directions, shape []int) [
 	return p.class.near(float64(shape[d.classed]), from, to)
 }
 
-// knownWithin is the greatest distance of a known cell from a measured shape, as a share of the ranges of the axes.
-const knownWithin = 0.25
+// knownWithin is the greatest distance of a known cell from a measured shape, and nearWithin that of a cell that is not afar, as
+// shares of the ranges of the axes.
+const (
+	knownWithin = 0.25
+	nearWithin  = 0.12
+)
 
-// nearMeasured reports whether a shape near a place on the map was measured, on any panel.
-func nearMeasured(panels []mapPanel, u, v float64) bool {
+// nearMeasured reports whether a shape within a distance of a place on the map was measured, on any of the panels.
+func nearMeasured(panels []mapPanel, u, v, within float64) bool {
 	for k := range panels {
 		for _, marks := range [][]markAt{panels[k].dots, panels[k].rings} {
 			for _, m := range marks {
-				if (m.u-u)*(m.u-u)+(m.v-v)*(m.v-v) <= knownWithin*knownWithin {
+				if (m.u-u)*(m.u-u)+(m.v-v)*(m.v-v) <= within*within {
 					return true
 				}
 			}

@@ -50,6 +50,12 @@ func mapKey() []keyEntry {
 		entry("5 to 15\u202f%", swatch(narrowLeft)),
 		entry("less than 5\u202f%", swatch(faded)),
 		entry("nothing measured near", func(c draw.Canvas, at vg.Point) {
+			swatch(1)(c, at)
+			for _, y := range []vg.Length{-2, 1} {
+				fillBox(c, white, at.X-5, onPixel(at.Y+y), at.X+5, onPixel(at.Y+y)+afarLine)
+			}
+		}),
+		entry("not predicted", func(c draw.Canvas, at vg.Point) {
 			for d := vg.Length(-5); d <= 2; d += 3.5 {
 				c.StrokeLine2(draw.LineStyle{Color: quiet, Width: 0.5}, at.X+d, at.Y-3.5, at.X+d+3.5, at.Y+3.5)
 			}
