@@ -154,8 +154,6 @@ func (o *options) check() (err error) {
 		return command.Usage("--state %q: want warm, cold or after-idle", o.state)
 	case o.state != string(sweeps.Warm) && o.mode == string(sweeps.Throughput):
 		return command.Usage("--state %s with --mode throughput: calls in a row are warm (want --mode latency)", o.state)
-	case o.output == "":
-		return command.Usage("--output is empty: want a file name, e.g. calibration.json")
 	case o.given("simulate"):
 		return o.checkSimulation()
 	}
@@ -164,9 +162,6 @@ func (o *options) check() (err error) {
 
 // checkFrom refuses flags of a measurement, because --from measures nothing.
 func (o *options) checkFrom() error {
-	if o.from == "" {
-		return command.Usage("--from is empty: want a folder of samples, such as sweeps/data/HOST")
-	}
 	for _, flag := range []string{
 		"ops", "shape", "shapes", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "list", "dry-run", "quick",
 	} {

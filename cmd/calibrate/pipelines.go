@@ -38,6 +38,9 @@ func (o *options) checkPipelines() error {
 	if slices.Equal(o.pipelines, []string{everyPipeline}) {
 		o.pipelines = race.Names
 	}
+	if len(o.pipelines) == 0 {
+		return command.Usage("--pipelines is empty: want some of %s, or --pipelines alone for all", strings.Join(race.Names, ", "))
+	}
 	for _, name := range o.pipelines {
 		if !slices.Contains(race.Names, name) {
 			return command.Usage("--pipelines %.40q: no such pipeline (want some of %s)", name, strings.Join(race.Names, ", "))

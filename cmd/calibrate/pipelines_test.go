@@ -199,6 +199,7 @@ func TestPipelinesRefused(t *testing.T) {
 	}{
 		{t.Context(), "-o " + another + " --pipelines", command.ExitFailed, "run calibrate without --pipelines first"},
 		{t.Context(), "-o " + cold + " --pipelines", command.ExitFailed, "holds a calibration of this host for latency, cold"},
+		{t.Context(), "-o " + f.file + " --pipelines=", command.ExitUsage, "--pipelines is empty: want some of analysis, separator, synthesiser, decoder, or --pipelines alone for all"},
 		{t.Context(), "-o " + f.file + " --pipelines=analysis,song", command.ExitUsage, `"song": no such pipeline (want some of analysis, separator, synthesiser, decoder)`},
 		{t.Context(), "-o " + f.file + " --pipelines --ops fft", command.ExitUsage, "--pipelines with --ops"},
 		{t.Context(), "-o " + f.file + " --pipelines --audio " + f.file, command.ExitFailed, "--audio"},

@@ -48,7 +48,7 @@ func TestStreamRefuses(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"--block 0", "--block 0: want 1 to 65536 samples"},
 		{"--block -512", "--block -512: want 1 to 65536 samples"},
-		{"--block x", "invalid argument"},
+		{"--block x", `--block "x": want a whole number`},
 		{"--rate 0", "--rate 0: want 4000 to 768000"},
 		{"--rate NaN", "--rate NaN: want"},
 		{"--seconds 0", "--seconds 0: want more than 0"},

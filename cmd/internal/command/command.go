@@ -72,10 +72,14 @@ func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string
 	flags.SortFlags = false
 	version := flags.Bool("version", false, "print the version and stop")
 	err = flags.Parse(args)
+	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		fmt.Fprintf(stdout, "%s\n\nUsage: %s [flags]\n\n%s", purpose, flags.Name(), flags.FlagUsages())
 		return true, nil
+	case errors.As(err, &invalid):
+		return false, Usage("--%s %q: want %s (see %s --help)", invalid.GetFlag().Name, invalid.GetValue(),
+			wants[invalid.GetFlag().Value.Type()], flags.Name())
 	case err != nil:
 		return false, Usage("%w (see %s --help)", err, flags.Name())
 	case flags.NArg() > 0 && !slices.ContainsFunc(takes, func(does func() bool) bool { return does() }):
@@ -84,7 +88,19 @@ func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string
 		fmt.Fprintf(stdout, "%s %s (%s)\n", flags.Name(), Version, runtime.Version())
 		return true, nil
 	}
-	return false, nil
+	flags.Visit(func(f *pflag.Flag) {
+		// An empty name is that of a variable which a script has not set. It would count as no flag at all.
+		if of, _ := pflag.UnquoteUsage(f); f.Value.String() == "" && (of == "file" || of == "folder") && err == nil {
+			err = Usage("--%s is empty: want the name of a %s (see %s --help)", f.Name, of, flags.Name())
+		}
+	})
+	return false, err
+}
+
+// wants says what a flag of a type takes.
+var wants = map[string]string{
+	"bool": "true or false", "int": "a whole number of 64 bits", "uint64": "a whole number of 64 bits, at least 0", "float64": "a number",
+	"duration": "a duration with its unit, e.g. 2m",
 }
 
 // Pattern compiles the regular expression of --ops.

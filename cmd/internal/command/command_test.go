@@ -3,11 +3,14 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"crossover/kernels"
 )
@@ -28,6 +31,39 @@ func TestExitPrintsOneLineAndReturnsTheCode(t *testing.T) {
 		var out strings.Builder
 		if code := Exit(&out, "calibrate", c.err); code != c.code || out.String() != c.want {
 			t.Errorf("%s: exit %d with %q, want %d with %q", name, code, out.String(), c.code, c.want)
+		}
+	}
+}
+
+// TestParseSaysWhatIsWanted parses values that flags do not take.
+func TestParseSaysWhatIsWanted(t *testing.T) {
+	for _, c := range []struct{ arguments, want string }{
+		{"--calls x", `--calls "x": want a whole number of 64 bits (see test --help)`},
+		{"--calls 99999999999999999999", `--calls "99999999999999999999": want a whole number of 64 bits`},
+		{"--seed -1", `--seed "-1": want a whole number of 64 bits, at least 0`},
+		{"--ratio 2x", `--ratio "2x": want a number`},
+		{"--budget 7", `--budget "7": want a duration with its unit, e.g. 2m`},
+		{"--quick=yes", `--quick "yes": want true or false`},
+		{"--to=", "--to is empty: want the name of a file (see test --help)"},
+		{"--data=", "--data is empty: want the name of a folder"},
+		{"--name=", ""}, {"--calls 3 --to x", ""}, {"", ""},
+	} {
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		flags.Int("calls", 0, "")
+		flags.Uint64("seed", 0, "")
+		flags.Float64("ratio", 0, "")
+		flags.Duration("budget", 0, "")
+		flags.Bool("quick", false, "")
+		flags.String("to", "", "the `file` to write")
+		flags.String("data", "", "`folder` of data")
+		flags.String("name", "", "")
+		done, err := Parse(flags, strings.Fields(c.arguments), io.Discard, "")
+		var coded *Error
+		switch {
+		case c.want == "" && (done || err != nil):
+			t.Errorf("%q: %v, %v", c.arguments, done, err)
+		case c.want != "" && (!errors.As(err, &coded) || coded.Code != ExitUsage || !strings.HasPrefix(err.Error(), c.want)):
+			t.Errorf("%q: %v, want %q", c.arguments, err, c.want)
 		}
 	}
 }
