@@ -602,8 +602,14 @@ func (p *Plan[P]) Explain(s Shape) dispatch.Explanation {
 	return p.ExplainIn(s, p.placed)
 }
 
-// ExplainIn is [Plan.Explain] for data in the given placement.
+// ExplainIn is [Plan.Explain] for data in the given placement. It says so if no call has such a shape.
 func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
+	if least := slices.Min(s[:len(p.op.Axes)]); least < 0 || least == 0 && !p.op.Hidden {
+		return dispatch.Explanation{
+			Case: p.op.Name, Shape: p.op.shapeText(s), Implementation: "none", Reason: "no call has such a size (want at least 1)",
+			Answer: dispatch.Unknown,
+		}
+	}
 	measured := p.op.alike(&p.params, s)
 	e := p.explainIn(measured, placement)
 	if measured != s && e.Answer != dispatch.Unknown {
@@ -657,7 +663,12 @@ func (p *Plan[P]) Close() {
 //
 // Only free frees the memory, because the garbage collector cannot know whether a part of data is still in use. If the
 // system has no such memory left, Alloc returns an error that wraps [gpu.ErrOutOfMemory].
+//
+// Alloc panics if n is below 0.
 func (b *Backends) Alloc(n int) (data []float32, free func(), err error) {
+	if n < 0 {
+		panic(fmt.Sprintf("kernels: Alloc of %d values: want at least 0", n))
+	}
 	d := b.device()
 	if d == nil {
 		return make([]float32, n), func() {}, nil

@@ -382,6 +382,27 @@ func TestExplainOfNoSize(t *testing.T) {
 			t.Errorf("%v (%v), want %q", e, e.Answer, want)
 		}
 	}
+	several := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, nil, scored(nil), params{})
+	for _, s := range []kernels.Shape{{7, 0, 9}, {7, 1, -9}} {
+		e := several.Explain(s)
+		want := fmt.Sprintf("scored at a=7 b=%d c=%d: none, no call has such a size (want at least 1)", s[1], s[2])
+		if !strings.HasPrefix(e.String(), want) || e.Answer != dispatch.Unknown {
+			t.Errorf("%v (%v), want %q", e, e.Answer, want)
+		}
+	}
+	if e := several.Explain(kernels.Shape{7, 1, 9}); e.Implementation == "none" {
+		t.Errorf("%v, want an implementation", e)
+	}
+}
+
+// Memory of less than nothing is a mistake of the program.
+func TestAllocOfLessThanNothing(t *testing.T) {
+	defer func() {
+		if got, want := recover(), "kernels: Alloc of -1 values: want at least 0"; got != want {
+			t.Errorf("panic %v, want %q", got, want)
+		}
+	}()
+	new(kernels.Backends).Alloc(-1)
 }
 
 // BenchmarkPlan times a call that does nothing.

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"fmt"
 	"path"
 	"reflect"
 	"strings"
@@ -33,12 +32,6 @@ func (p *SizedPlan[P]) shape(size int) Shape {
 // 1 is that of no call.
 func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation {
 	Made(p)
-	if size < 1 {
-		return dispatch.Explanation{
-			Case: p.plan.op.Name, Shape: fmt.Sprintf("%s=%d", p.plan.op.Axes[p.axis].Name, size), Implementation: "none",
-			Reason: "no call has such a size (want at least 1)", Answer: dispatch.Unknown,
-		}
-	}
 	return p.plan.Explain(p.shape(size))
 }
 
