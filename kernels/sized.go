@@ -58,17 +58,17 @@ func RunSized[P any](p *SizedPlan[P], size int, a *Args) error {
 	return p.plan.run(p.shape(size), a)
 }
 
-// Made panics if the plan inside of a typed plan is nil: then the typed plan is a zero value, which no constructor has made.
-// The methods of [Plan] and [SizedPlan] call Made, and so does RunSized. A typed plan calls it before it checks lengths by
-// what only a constructor sets, because it would divide by 0 or name the wrong mistake.
-func Made[T any](plan *T) {
-	if plan == nil {
+// Made panics if what a constructor puts inside of a value is nil, such as the plan inside of a typed plan: then nobody has made
+// the value. The methods of [Plan] and [SizedPlan] call Made, and so does RunSized. A typed plan calls it before it checks
+// lengths by what only a constructor sets, because it would divide by 0 or name the wrong mistake.
+func Made[T any](inside *T) {
+	if inside == nil {
 		unmade[T]()
 	}
 }
 
 // unmade is apart from Made so that the compiler inlines that.
 func unmade[T any]() {
-	name, _, _ := strings.Cut(path.Base(reflect.TypeFor[T]().Name()), ".") // "SizedPlan[crossover/kernels/softmax.Params]"
-	panic(name + ": the plan is a zero value (make it by a function of the package whose name begins with New)")
+	of, _, _ := strings.Cut(path.Base(reflect.TypeFor[T]().String()), ".") // "kernels.SizedPlan[crossover/kernels/softmax.Params]"
+	panic(of + ": used as a zero value (make it by a function of the package whose name begins with New)")
 }

@@ -233,6 +233,7 @@ func (a *Analysis) Frames(samples int) int { return 1 + samples/a.params.Hop }
 // Silence has no onsets, and no beats. If a sample is NaN or infinite, the MFCC and the chroma of the frames with it have no
 // meaning, and there is neither a tempo nor a beat.
 func (a *Analysis) Run(samples []float32) (Features, error) {
+	kernels.Made(a.whole)
 	frames := a.Frames(len(samples))
 	if err := a.decide(len(samples)); err != nil {
 		return Features{}, err

@@ -101,6 +101,7 @@ func NewDecoder(d *dispatch.Dispatcher, p DecoderParams) (*Decoder, error) {
 // x does not have Width values, and if every implementation of a stage fails. Then the step did not happen. Step allocates
 // nothing in steps that are at most as many as before a Reset, up to 4096 of them.
 func (d *Decoder) Step(x []float32, u float32) (token uint32, err error) {
+	kernels.Made(d.Pipeline)
 	d.u[0] = u
 	if err := d.Run(x, d.u[:]); err != nil {
 		return 0, err

@@ -1,6 +1,7 @@
 package songs
 
 import (
+	"fmt"
 	"slices"
 
 	"crossover/kernels"
@@ -86,8 +87,11 @@ func outputs(all []kernels.Tensor) []kernels.Tensor {
 }
 
 // Along returns the shape of a stage whose calls differ in one number: the length of a tensor divided by each. shape is what
-// [kernels.StepOfPlan] returns.
+// [kernels.StepOfPlan] returns. Along panics if each is below 1.
 func Along(tensor string, each int, shape func(size int) kernels.Shape) func(of Lengths) kernels.Shape {
+	if each < 1 {
+		panic(fmt.Sprintf("songs: Along(%q, %d): want at least 1 element for each", tensor, each))
+	}
 	return func(of Lengths) kernels.Shape { return shape(of(tensor) / each) }
 }
 

@@ -233,3 +233,29 @@ func TestLayoutOfAnotherStep(t *testing.T) {
 		t.Errorf("%v, want that the stage reads 200 words", err)
 	}
 }
+
+// TestWhatNobodyMade calls zero values, and a divisor of 0.
+func TestWhatNobodyMade(t *testing.T) {
+	const zero = "songs: used as a zero value (make it by a function of the package whose name begins with New)"
+	x := make([]float32, 4)
+	for name, test := range map[string]struct {
+		call func()
+		want string
+	}{
+		"pipeline":    {func() { new(Pipeline).Run(x) }, zero},
+		"analysis":    {func() { new(Analysis).Run(x) }, zero},
+		"decoder":     {func() { new(Decoder).Step(x, 0) }, zero},
+		"separator":   {func() { new(Separator).Run(x, x) }, zero},
+		"synthesiser": {func() { new(Synthesiser).Render(x) }, zero},
+		"along":       {func() { Along("x", 0, nil) }, `songs: Along("x", 0): want at least 1 element for each`},
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != test.want {
+					t.Errorf("%s panics with %v, want %q", name, got, test.want)
+				}
+			}()
+			test.call()
+		}()
+	}
+}

@@ -67,6 +67,7 @@ func NewOn(b *kernels.Backends, d *dispatch.Dispatcher, g *Graph) (*Pipeline, er
 // If Run fails, it did not happen: what the next call reads of earlier ones is unchanged. It fails if a stage fails, which is
 // if all of its implementations do.
 func (p *Pipeline) Run(inputs ...[]float32) error {
+	kernels.Made(p.w)
 	if err := p.run(inputs); err != nil {
 		return fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}

@@ -164,6 +164,7 @@ func NewSeparator(d *dispatch.Dispatcher, p SeparatorParams) (*Separator, error)
 // fades out linearly while the next one fades in. The last segment has zeros behind the recording. Run panics if the lengths
 // differ. It fails if there are no samples (the error wraps [ErrEmpty]), or if every implementation of a stage fails.
 func (s *Separator) Run(dst, src []float32) error {
+	kernels.Made(s.pipeline)
 	if len(dst) != len(src) {
 		panic(fmt.Sprintf("songs: dst has %d samples, want as many as src, %d", len(dst), len(src)))
 	}

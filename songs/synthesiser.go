@@ -73,6 +73,7 @@ func NewSynthesiser(d *dispatch.Dispatcher, p SynthesiserParams) (*Synthesiser, 
 // Render fills dst with the next samples, block by block. It panics if the length of dst is not a multiple of the block. If it
 // fails, because every implementation of a stage does, the blocks before have been rendered.
 func (s *Synthesiser) Render(dst []float32) error {
+	kernels.Made(s.Pipeline)
 	if len(dst)%s.block != 0 {
 		panic("songs: the length is not a multiple of the block")
 	}

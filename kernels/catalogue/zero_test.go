@@ -70,7 +70,7 @@ func TestZeroPlans(t *testing.T) {
 				continue
 			}
 			refused++
-			if want := of + ": the plan is a zero value (make it by a function of the package whose name begins with New)"; said != want {
+			if want := of + ": used as a zero value (make it by a function of the package whose name begins with New)"; said != want {
 				t.Errorf("%v.%s panics with %q, want %q", v.Type().Elem(), method.Name, fmt.Sprint(said), want)
 			}
 		}

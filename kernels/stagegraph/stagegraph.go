@@ -147,10 +147,13 @@ var processors = sync.OnceValue(func() *kernels.Backends {
 })
 
 // New returns the plan of a stage. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New copies the slice of
-// nodes. It fails if there are no nodes.
+// nodes. It fails if there are no nodes, or if one is nil.
 func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("stagegraph: no nodes: want at least one")
+	}
+	if at := slices.Index(nodes, nil); at >= 0 {
+		return nil, fmt.Errorf("stagegraph: node %d is nil: want something to render", at)
 	}
 	plan := kernels.NewPlanOn(processors(), d, &Op, Stage(program(slices.Clone(nodes))))
 	return &Plan{plan.Along(block, kernels.Shape{width: len(nodes)})}, nil // without a cost nothing is predicted

@@ -124,6 +124,9 @@ func TestPlan(t *testing.T) {
 	if _, err := New(nil, nil); err == nil {
 		t.Error("New accepted a stage without nodes")
 	}
+	if _, err := New(nil, []Node{&counter{1}, nil}); err == nil || err.Error() != "stagegraph: node 1 is nil: want something to render" {
+		t.Errorf("a nil node: %v", err)
+	}
 	nodes := []Node{&counter{1}, &counter{2}}
 	plan, err := New(nil, nodes)
 	if err != nil {
