@@ -34,7 +34,7 @@ type history struct {
 	pool            *pool
 }
 
-// newHistory returns the history of the runs with a usable block.
+// newHistory returns the history of the runs with a usable block that is current: see [Current].
 func newHistory(sets []*timings.Set) *history {
 	h := &history{}
 	for _, set := range sets {
@@ -44,7 +44,7 @@ func newHistory(sets []*timings.Set) *history {
 			}
 		}
 	}
-	for _, set := range sets {
+	for _, set := range Current(sets) {
 		if groups := groupBySize(set.For(h.implementations)); len(groups) > 0 {
 			h.runs = append(h.runs, groups)
 		}

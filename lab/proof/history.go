@@ -33,10 +33,15 @@ func loadHistory(dir string) (*history, error) {
 	h := &history{processors: map[string]string{}}
 	for k := range run.Entry.Cases {
 		c := &run.Entry.Cases[k]
-		sets := run.History(c.Name)
-		p := past{c.Name, map[int]*timings.Set{c.Run: sets[0]}}
-		for n, e := range c.Earlier {
-			p.runs[e.Run] = sets[n+1]
+		numbers := []int{c.Run}
+		for _, e := range c.Earlier {
+			numbers = append(numbers, e.Run)
+		}
+		p := past{c.Name, map[int]*timings.Set{}}
+		for n, set := range thresholds.Current(run.History(c.Name)) {
+			if len(set.Blocks) > 0 {
+				p.runs[numbers[n]] = set
+			}
 		}
 		for _, i := range c.Implementations {
 			h.processors[i.Name] = i.Processor

@@ -1,0 +1,78 @@
+package thresholds
+
+import (
+	"math"
+	"slices"
+
+	"crossover/timings"
+)
+
+// near is how many times as long as the fastest implementation one may take, for a later revision of it perhaps to be the fastest.
+// Revisions have made implementations up to ten times as fast.
+const near = 10
+
+// Current returns the samples of a case, one set for each run, without those that say nothing of choices now: sizes at which a run
+// has no time of an implementation that has changed since, so that its earlier times are gone, if the implementation is near the
+// fastest one there in other runs. The best of the rest would count as the best of all. A set may have no blocks left.
+func Current(sets []*timings.Set) []*timings.Set {
+	current := slices.Clone(sets)
+	revised := map[string]bool{}
+	for _, set := range sets {
+		for name, revision := range set.Revisions {
+			revised[name] = revised[name] || revision > 0 && len(distances(set, name)) > 0
+		}
+	}
+	for name := range revised {
+		known, without := map[int]float64{}, []int(nil)
+		for r, set := range sets {
+			of := distances(set, name)
+			if len(of) == 0 {
+				without = append(without, r)
+			}
+			for size, d := range of {
+				if before, found := known[size]; !found || d < before {
+					known[size] = d
+				}
+			}
+		}
+		for _, r := range without {
+			part := *current[r]
+			part.Blocks = slices.DeleteFunc(slices.Clone(part.Blocks), func(b timings.Block) bool { return distanceAt(known, b.Size) <= near })
+			current[r] = &part
+		}
+	}
+	return current
+}
+
+// distances returns the least ratio of an implementation's time to that of the fastest one of its block, by the sizes at which it
+// was timed.
+func distances(set *timings.Set, name string) map[int]float64 {
+	i, least := slices.Index(set.Implementations, name), map[int]float64{}
+	for n := range set.Blocks {
+		b := &set.Blocks[n]
+		if i < 0 || !usable(b, i) || b.Size < 1 {
+			continue
+		}
+		fastest := math.Inf(1)
+		for k := range set.Implementations {
+			if usable(b, k) {
+				fastest = min(fastest, b.Seconds[k])
+			}
+		}
+		if before, found := least[b.Size]; !found || b.Seconds[i]/fastest < before {
+			least[b.Size] = b.Seconds[i] / fastest
+		}
+	}
+	return least
+}
+
+// distanceAt returns the distance at the known size that is next to a size.
+func distanceAt(known map[int]float64, size int) float64 {
+	next, of := math.Inf(1), math.Inf(1)
+	for at, d := range known {
+		if away := math.Abs(math.Log(float64(at) / float64(max(size, 1)))); away < next || away == next && d < of {
+			next, of = away, d
+		}
+	}
+	return of
+}

@@ -1,0 +1,70 @@
+package thresholds
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"crossover/timings"
+)
+
+// An implementation has changed since the first runs, so that their times of it are gone. Now it is the fastest at the sizes that
+// the new run has, and nothing is chosen by the other sizes of the old runs, nor held against the choices. Where it is far behind,
+// old runs count.
+func TestRunsBeforeARevision(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 8))
+	run := func(sizes []int, factors func(size int) []float64, revisions map[string]int) *timings.Set {
+		set := &timings.Set{Implementations: []string{"go", "library", "gpu"}, Revisions: revisions}
+		for visit, size := range sizes {
+			for range 6 {
+				b := timings.Block{Size: size, Visit: visit, Twin: 1, Iterations: []int{1, 1, 1}}
+				for _, f := range factors(size) {
+					b.Seconds = append(b.Seconds, 1e-6*f*math.Exp(0.01*rng.NormFloat64()))
+				}
+				b.TwinSeconds = b.Seconds[1]
+				set.Blocks = append(set.Blocks, b)
+			}
+		}
+		return set
+	}
+	gone := math.NaN()
+	old := func() *timings.Set {
+		return run([]int{16, 64, 256, 1024, 1 << 20}, func(size int) []float64 {
+			if size == 1<<20 {
+				return []float64{gone, 20, 1}
+			}
+			return []float64{gone, 4, 8}
+		}, nil)
+	}
+	now := run([]int{16, 256, 1 << 20}, func(size int) []float64 {
+		if size == 1<<20 {
+			return []float64{30, 20, 1}
+		}
+		return []float64{1, 4, 8}
+	}, map[string]int{"go": 1})
+	for _, sets := range [][]*timings.Set{{now, old(), old()}, {old(), now, old()}} {
+		r := Fit(sets, Options{Seed: 1})
+		var chosen []string
+		for _, s := range r.Segments {
+			chosen = append(chosen, r.Curves.Implementations[s.Implementation])
+		}
+		if !slices.Equal(chosen, []string{"go", "gpu"}) {
+			t.Errorf("%v chosen, want go, gpu", chosen)
+		}
+		if !(r.Regret.Mean < 0.05) {
+			t.Errorf("a regret of %.3f, want about none", r.Regret.Mean)
+		}
+		if want := []int{16, 256, 1 << 20}; !slices.Equal(r.Curves.Sizes, want) {
+			t.Errorf("sizes %v, want %v", r.Curves.Sizes, want)
+		}
+		if at := slices.Index(r.Curves.Sizes, 1<<20); r.Curves.Blocks[at] != 18 {
+			t.Errorf("%d blocks where the revised implementation is far behind, want 18 of three runs", r.Curves.Blocks[at])
+		}
+	}
+	// Without a revision, a run without an implementation is a run like others.
+	now.Revisions = nil
+	if r := Fit([]*timings.Set{now, old()}, Options{Seed: 1}); len(r.Curves.Sizes) != 5 {
+		t.Errorf("sizes %v without a revision, want those of both runs", r.Curves.Sizes)
+	}
+}
