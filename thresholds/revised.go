@@ -7,13 +7,17 @@ import (
 	"crossover/timings"
 )
 
-// near is how many times as long as the fastest implementation one may take, for a later revision of it perhaps to be the fastest.
-// Revisions have made implementations up to ten times as fast.
-const near = 10
+const (
+	// near is how many times as long as the fastest implementation one may take and be near it.
+	near = 10
+	// reach is the ratio of two sizes up to which a distance at one of them says something of the other. It is the largest step
+	// between the sizes of a short run.
+	reach = 16
+)
 
 // Current returns the samples of a case, one set for each run, without those that say nothing of choices now: sizes at which a run
 // has no time of an implementation that has changed since, so that its earlier times are gone, if the implementation is near the
-// fastest one there in other runs. The best of the rest would count as the best of all. A set may have no blocks left.
+// fastest one about there in other runs. The best of the rest would count as the best of all. A set may have no blocks left.
 func Current(sets []*timings.Set) []*timings.Set {
 	current := slices.Clone(sets)
 	revised := map[string]bool{}
@@ -66,9 +70,9 @@ func distances(set *timings.Set, name string) map[int]float64 {
 	return least
 }
 
-// distanceAt returns the distance at the known size that is next to a size.
+// distanceAt returns the distance at the known size that is next to a size, or +Inf if none is within reach.
 func distanceAt(known map[int]float64, size int) float64 {
-	next, of := math.Inf(1), math.Inf(1)
+	next, of := math.Log(reach)+1e-9, math.Inf(1)
 	for at, d := range known {
 		if away := math.Abs(math.Log(float64(at) / float64(max(size, 1)))); away < next || away == next && d < of {
 			next, of = away, d

@@ -10,8 +10,8 @@ import (
 )
 
 // An implementation has changed since the first runs, so that their times of it are gone. Now it is the fastest at the sizes that
-// the new run has, and nothing is chosen by the other sizes of the old runs, nor held against the choices. Where it is far behind,
-// old runs count.
+// the new run has, and nothing is chosen by the other sizes of the old runs about there, nor held against the choices. Where it is
+// far behind, or nobody knows, old runs count.
 func TestRunsBeforeARevision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 8))
 	run := func(sizes []int, factors func(size int) []float64, revisions map[string]int) *timings.Set {
@@ -30,8 +30,8 @@ func TestRunsBeforeARevision(t *testing.T) {
 	}
 	gone := math.NaN()
 	old := func() *timings.Set {
-		return run([]int{16, 64, 256, 1024, 1 << 20}, func(size int) []float64 {
-			if size == 1<<20 {
+		return run([]int{16, 64, 256, 1024, 1 << 20, 1 << 25}, func(size int) []float64 {
+			if size >= 1<<20 {
 				return []float64{gone, 20, 1}
 			}
 			return []float64{gone, 4, 8}
@@ -55,7 +55,7 @@ func TestRunsBeforeARevision(t *testing.T) {
 		if !(r.Regret.Mean < 0.05) {
 			t.Errorf("a regret of %.3f, want about none", r.Regret.Mean)
 		}
-		if want := []int{16, 256, 1 << 20}; !slices.Equal(r.Curves.Sizes, want) {
+		if want := []int{16, 256, 1 << 20, 1 << 25}; !slices.Equal(r.Curves.Sizes, want) {
 			t.Errorf("sizes %v, want %v", r.Curves.Sizes, want)
 		}
 		if at := slices.Index(r.Curves.Sizes, 1<<20); r.Curves.Blocks[at] != 18 {
@@ -64,7 +64,7 @@ func TestRunsBeforeARevision(t *testing.T) {
 	}
 	// Without a revision, a run without an implementation is a run like others.
 	now.Revisions = nil
-	if r := Fit([]*timings.Set{now, old()}, Options{Seed: 1}); len(r.Curves.Sizes) != 5 {
+	if r := Fit([]*timings.Set{now, old()}, Options{Seed: 1}); len(r.Curves.Sizes) != 6 {
 		t.Errorf("sizes %v without a revision, want those of both runs", r.Curves.Sizes)
 	}
 }
