@@ -187,10 +187,10 @@ func (m *Multiplier) run(p product) {
 // packRows packs A before a product is divided whose parts all have its rows. Otherwise every part would pack them.
 func (m *Multiplier) packRows() {
 	p := &m.product
-	m.rows = PackedRows{m: p.m, k: p.k, values: grown(m.rows.values, p.m*p.k)}
+	m.rows = PackedRows{m: p.m, k: p.k, values: grown(m.rows.values, p.m*p.k+slack)}
 	for l := 0; l < p.k; l += p.depth {
 		terms := min(p.depth, p.k-l)
-		p.packRows(m.rows.values[l*p.m:(l+terms)*p.m], l, terms, 0, p.m)
+		m.workers[0].packRows(p, m.rows.values[l*p.m:], l, terms, 0, p.m)
 	}
 	p.packedRows = &m.rows
 }

@@ -41,10 +41,11 @@ type PackedRows struct {
 func PackRows(a []float32, m, k int) *PackedRows {
 	positive(m, k, 1)
 	holds("A", a, m, k)
-	p := &PackedRows{m: m, k: k, values: make([]float32, m*k)}
+	p := &PackedRows{m: m, k: k, values: make([]float32, m*k+slack)}
+	var few strip
 	for l := 0; l < k; l += depth {
 		terms := min(depth, k-l)
-		packA(p.values[l*m:(l+terms)*m], a[l:], k, terms, m)
+		packA(p.values[l*m:], a[l:], k, terms, m, &few)
 	}
 	return p
 }
@@ -104,40 +105,29 @@ func packTurnedA(dst, a []float32, m, terms, rows int) {
 	}
 }
 
-// packA packs terms values of each row. Rows are k values apart. A panel holds tileRows rows: the first value of each row,
-// then the second, and so on. The last panel holds the rest of the rows.
-func packA(dst, a []float32, k, terms, rows int) {
+// slack is the room that packA needs behind its panels.
+const slack = turn.Rows
+
+// strip is memory for eight rows of a block.
+type strip [turn.Rows * depth]float32
+
+// packA packs terms values of each row, at most depth. Rows are k values apart. A panel holds tileRows rows: the first value of
+// each row, then the second, and so on. The last panel holds the rest of the rows. dst is at least slack longer than the panels.
+func packA(dst, a []float32, k, terms, rows int, few *strip) {
 	for row := 0; row < rows; row += tileRows {
 		tall := min(tileRows, rows-row)
-		panel := dst[row*terms:]
-		if rows-row >= turn.Rows {
-			// Where a panel is lower than eight rows, the values beyond it are overwritten by those that follow.
-			turn.Aside(panel, tall, a[row*k:], k, terms)
-			for r := turn.Rows; r < tall; r += turn.Rows {
-				last := min(r, tall-turn.Rows)
-				turn.Aside(panel[last:], tall, a[(row+last)*k:], k, terms)
+		panel, from, apart := dst[row*terms:], a[row*k:], k
+		if rows-row < turn.Rows { // so that eight can be read
+			for r := range tall {
+				copy(few[r*depth:(r+1)*depth], from[r*k:][:terms])
 			}
-			continue
+			from, apart = few[:], depth
 		}
-		panel = panel[:tall*terms]
-		r := 0
-		for ; r+6 <= tall; r += 6 {
-			packSix(panel[r:], a[(row+r)*k:], k, terms, tall)
+		// Where a panel is lower than eight rows, the values beyond it are overwritten by those that follow.
+		turn.Aside(panel, tall, from, apart, terms)
+		for r := turn.Rows; r < tall; r += turn.Rows {
+			last := min(r, tall-turn.Rows)
+			turn.Aside(panel[last:], tall, a[(row+last)*k:], k, terms)
 		}
-		for ; r < tall; r++ {
-			for l, v := range a[(row+r)*k:][:terms] {
-				panel[l*tall+r] = v
-			}
-		}
-	}
-}
-
-// packSix packs six rows into a panel of tall rows.
-func packSix(panel, a []float32, k, terms, tall int) {
-	r0, r1, r2 := a[:terms], a[k:][:terms], a[2*k:][:terms]
-	r3, r4, r5 := a[3*k:][:terms], a[4*k:][:terms], a[5*k:][:terms]
-	for l := range r0 {
-		to := panel[l*tall:][:6]
-		to[0], to[1], to[2], to[3], to[4], to[5] = r0[l], r1[l], r2[l], r3[l], r4[l], r5[l]
 	}
 }

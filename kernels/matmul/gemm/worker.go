@@ -3,6 +3,7 @@ package gemm
 // worker is the memory into which one goroutine packs.
 type worker struct {
 	a, b []float32
+	few  strip
 	edge [mostTileRows * tileColumns]float32 // a tile that would reach beyond C
 	_    [64]byte                            // keeps workers off each other's cache line
 }
@@ -52,20 +53,20 @@ func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
 	if count == 1 && p.alpha == 1 && (!p.turnedA || p.m == 1) {
 		return p.a[first*p.k+l:][:terms] // a single row lies as kernels read it
 	}
-	w.a = grown(w.a, count*terms)
-	p.packRows(w.a[:count*terms], l, terms, first, count)
+	w.a = grown(w.a, count*terms+slack)
+	w.packRows(p, w.a, l, terms, first, count)
 	return w.a
 }
 
-// packRows packs count rows of A from the row first on, with terms columns from l on.
-func (p *product) packRows(dst []float32, l, terms, first, count int) {
+// packRows packs count rows of A from the row first on, with terms columns from l on. dst is at least slack longer than that.
+func (w *worker) packRows(p *product, dst []float32, l, terms, first, count int) {
 	if p.turnedA {
 		packTurnedA(dst, p.a[l*p.m+first:], p.m, terms, count)
 	} else {
-		packA(dst, p.a[first*p.k+l:], p.k, terms, count)
+		packA(dst, p.a[first*p.k+l:], p.k, terms, count, &w.few)
 	}
 	if p.alpha != 1 {
-		scaled(dst, dst, p.alpha)
+		scaled(dst[:count*terms], dst[:count*terms], p.alpha)
 	}
 }
 
