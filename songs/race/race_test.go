@@ -40,7 +40,20 @@ func TestMeasure(t *testing.T) {
 	music := kernels.GeneratedInput().Samples
 	g := analysis(t)
 	g.Stages[1].Step = revised{g.Stages[1].Step}
-	revisions := []calibration.StageRevision{{Stage: g.Stages[1].Name, Implementation: "go", Revision: 7}}
+	var revisions []calibration.StageRevision
+	for _, stage := range g.Stages {
+		if stage.Step == nil { // a view
+			continue
+		}
+		for _, i := range stage.Step.Implementations(kernels.Here()) {
+			if i.Revision > 0 {
+				revisions = append(revisions, calibration.StageRevision{Stage: stage.Name, Implementation: i.Name, Revision: i.Revision})
+			}
+		}
+	}
+	if !slices.Contains(revisions, calibration.StageRevision{Stage: g.Stages[1].Name, Implementation: "go", Revision: 7}) {
+		t.Fatalf("the stages have the revisions %v", revisions)
+	}
 	all, err := Measure(t.Context(), kernels.Here(), nil, []Session{{g, "short", [][][]float32{{music[:2000]}}}, {g, "long", [][][]float32{{music[:4001]}}}},
 		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
 	if err != nil {
