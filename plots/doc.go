@@ -21,9 +21,9 @@
 //
 // A map shows an operation over all its shapes. Colours are those of the implementations that the surface predicts to be
 // fastest. They are paler where the next one is nearly as fast, and white lines cross them where nothing was measured near.
-// The map is hatched where nothing is predicted. Dots are shapes that were fitted. Rings are shapes that were held out; they are red if the choice loses more than 5 %. The distribution of
-// that regret is below the panels. Calls with shared data have further panels with the same axes, or a line that says that
-// every choice is the same. An axis whose prime factors matter is not drawn as a continuous direction. Instead the
+// The map is hatched where nothing is predicted. Dots are shapes that were fitted. Rings are shapes that were held out; they
+// are red if the choice loses more than 5 %. The distribution of that regret is below the panels. Calls with shared data have
+// further panels with the same axes, or a line that says that every choice is the same. An axis whose prime factors matter is not drawn as a continuous direction. Instead the
 // map has a panel for each class of lengths, or panels of usual lengths.
 //
 // A host has a chart or more for each operation, so the files are small: 900 pixels wide, with the colours that are drawn with

@@ -19,6 +19,9 @@ const (
 // has no time of an implementation that has changed since, so that its earlier times are gone, if the implementation is near the
 // fastest one about there in other runs. The best of the rest would count as the best of all. A set may have no blocks left.
 func Current(sets []*timings.Set) []*timings.Set {
+	if len(sets) < 2 {
+		return sets
+	}
 	current := slices.Clone(sets)
 	revised := map[string]bool{}
 	for _, set := range sets {

@@ -30,6 +30,24 @@ func Parameter(name string) reg.VecVirtual {
 	return v
 }
 
+// Fold joins the values of vectors, as many as a power of two, pair by pair. It returns the register with the result in its lowest
+// lane. last joins the last two: it may be join, or an instruction of that lane alone. Fold changes the vectors.
+func Fold(all []reg.VecVirtual, join, last func(ops ...Op)) reg.Register {
+	for width := len(all) / 2; width > 0; width /= 2 {
+		for i := range width {
+			join(all[i+width], all[i], all[i])
+		}
+	}
+	low, high := all[0].AsX(), XMM()
+	VEXTRACTF128(Imm(1), all[0], high)
+	join(high, low, low)
+	VMOVHLPS(low, low, high)
+	join(high, low, low)
+	VMOVSHDUP(low, high)
+	last(high, low, low)
+	return low
+}
+
 // End ends a function and returns the first value of each register. It empties the upper halves of registers first, for the
 // reason that [Parameter] gives.
 func End(results ...reg.Register) {

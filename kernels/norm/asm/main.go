@@ -33,23 +33,6 @@ func zero(n int) []VecVirtual {
 	return all
 }
 
-// folded returns the sum of the lanes of registers.
-func folded(sums []VecVirtual) Register {
-	for width := len(sums) / 2; width > 0; width /= 2 {
-		for i := range width {
-			VADDPS(sums[i+width], sums[i], sums[i])
-		}
-	}
-	low, high := sums[0].AsX(), XMM()
-	VEXTRACTF128(Imm(1), sums[0], high)
-	VADDPS(high, low, low)
-	VMOVHLPS(low, low, high)
-	VADDPS(high, low, low)
-	VMOVSHDUP(low, high)
-	VADDSS(high, low, low)
-	return low
-}
-
 func moments() {
 	const accumulators = 4 // hide the latency of an addition, for each of the two sums
 	TEXT("momentsSIMD", NOSPLIT, "func(x *float32, n int, shift float32) (sum, squares float32)")
@@ -84,7 +67,7 @@ func moments() {
 	turn(1)
 	JMP(LabelRef("momentsOne"))
 	Label("momentsFold")
-	emit.End(folded(sums), folded(squares))
+	emit.End(emit.Fold(sums, VADDPS, VADDSS), emit.Fold(squares, VADDPS, VADDSS))
 }
 
 // compensated is Kahan's sum of values and of squares in two vectors each.

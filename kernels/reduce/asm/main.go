@@ -28,23 +28,6 @@ func main() {
 	Generate()
 }
 
-// fold joins the values of vectors, pairwise, and returns the register with the result.
-func fold(all []VecVirtual, join func(ops ...Op)) VecVirtual {
-	for width := len(all) / 2; width > 0; width /= 2 {
-		for i := range width {
-			join(all[i+width], all[i], all[i])
-		}
-	}
-	low, high := all[0].AsX(), XMM()
-	VEXTRACTF128(Imm(1), all[0], high)
-	join(high, low, low)
-	VMOVHLPS(low, low, high)
-	join(high, low, low)
-	VMOVSHDUP(low, high)
-	join(high, low, low)
-	return all[0]
-}
-
 func sum() {
 	TEXT("sumSIMD", NOSPLIT, "func(x *float32, n int) float32")
 	Pragma("noescape")
@@ -68,7 +51,7 @@ func sum() {
 	JMP(LabelRef("turn"))
 
 	Label("fold")
-	emit.End(fold(sums, VADDPS).AsX())
+	emit.End(emit.Fold(sums, VADDPS, VADDPS))
 }
 
 // extreme writes a kernel for the greatest or the least value. VMAXPS forgets a NaN at the next value, so comparisons look
@@ -129,8 +112,8 @@ func extreme(name, which string, better func(ops ...Op), none float64) {
 	take(last, last)
 
 	Label("fold")
-	result := fold(most, better).AsX()
-	VORPS(fold([]VecVirtual{broken}, VORPS).AsX(), result, result)
+	result := emit.Fold(most, better, better)
+	VORPS(emit.Fold([]VecVirtual{broken}, VORPS, VORPS), result, result)
 	emit.End(result)
 }
 

@@ -60,19 +60,7 @@ func largest() {
 	turn(1)
 	JMP(LabelRef("one"))
 	Label("fold")
-	for width := accumulators / 2; width > 0; width /= 2 {
-		for i := range width {
-			VMAXPS(most[i+width], most[i], most[i])
-		}
-	}
-	low, high := most[0].AsX(), XMM()
-	VEXTRACTF128(Imm(1), most[0], high)
-	VMAXPS(high, low, low)
-	VMOVHLPS(low, low, high)
-	VMAXPS(high, low, low)
-	VMOVSHDUP(low, high)
-	VMAXSS(high, low, low)
-	emit.End(low)
+	emit.End(emit.Fold(most[:], VMAXPS, VMAXSS))
 }
 
 // exponentials is approx.Exp on eight values at a time, without branches, but 0 where e^x is denormal.
@@ -112,14 +100,7 @@ func exponentials() {
 	JMP(LabelRef("expVector"))
 
 	Label("expFold")
-	lower, upper := sum.AsX(), XMM()
-	VEXTRACTF128(Imm(1), sum, upper)
-	VADDPS(upper, lower, lower)
-	VMOVHLPS(lower, lower, upper)
-	VADDPS(upper, lower, lower)
-	VMOVSHDUP(lower, upper)
-	VADDSS(upper, lower, lower)
-	emit.End(lower)
+	emit.End(emit.Fold([]VecVirtual{sum}, VADDPS, VADDSS))
 }
 
 func scale() {
