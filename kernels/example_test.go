@@ -65,8 +65,8 @@ func ExampleOp() {
 		By: []kernels.Makers[struct{}]{
 			kernels.OverRows(func(struct{}, int) (kernels.Loop, error) { // "go" and "go-parallel"
 				return kernels.Loop{
-					Rows:  func(s *kernels.Shape) int { return s[n] },
-					Least: 4096,
+					Rows:           func(s *kernels.Shape) int { return s[n] },
+					PerMicrosecond: 4096,
 					Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 						for i := lo; i < hi; i++ {
 							a[0][i] = a[1][i] * a[1][i]

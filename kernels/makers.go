@@ -84,11 +84,12 @@ type Loop struct {
 	// Rows returns the number of rows at a shape.
 	Rows func(s *Shape) int
 
-	// Least is the number of rows that take about a microsecond, a few times what handing rows to another worker costs. The
-	// length of a chunk is a multiple of Unit if Unit is above 0. See [pool.Pool.Grain].
-	Least, Unit int
+	// PerMicrosecond is the number of rows that take about a microsecond on a core, below 1 if a row takes longer. The length
+	// of a chunk is a multiple of Unit if Unit is above 0. See [pool.Pool.Grain].
+	PerMicrosecond float64
+	Unit           int
 
-	// Grain returns the number of rows in a chunk at a shape. It replaces Least and Unit. It may be nil.
+	// Grain returns the number of rows in a chunk at a shape. It replaces PerMicrosecond and Unit. It may be nil.
 	Grain func(s *Shape, rows int, p *pool.Pool) int
 
 	// Do computes the rows from lo to hi−1. worker is at least 0 and below the number of workers for which the loop was
@@ -100,7 +101,7 @@ func (l *Loop) grain(s *Shape, rows int, p *pool.Pool) int {
 	if l.Grain != nil {
 		return l.Grain(s, rows, p)
 	}
-	return p.Grain(rows, max(1, l.Least), max(1, l.Unit))
+	return p.Grain(rows, l.PerMicrosecond, max(1, l.Unit))
 }
 
 // OverRows returns two implementations by one loop: "go" computes it on one core, and "go-parallel" divides it among the

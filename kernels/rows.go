@@ -25,12 +25,12 @@ func RowIO[P any](_ P, s Shape) []Tensor {
 	}
 }
 
-// RowLoop returns the loop of such an operation. row computes one row. leastValues is the number of values that take
+// RowLoop returns the loop of such an operation. row computes one row. valuesPerMicrosecond is the number of values that take
 // about a microsecond: see [Loop].
-func RowLoop(columns, leastValues int, row func(dst, src []float32)) Loop {
+func RowLoop(columns, valuesPerMicrosecond int, row func(dst, src []float32)) Loop {
 	return Loop{
-		Rows:  func(s *Shape) int { return s[0] },
-		Least: leastValues / columns,
+		Rows:           func(s *Shape) int { return s[0] },
+		PerMicrosecond: float64(valuesPerMicrosecond) / float64(columns),
 		Do: func(_ int, _ *Shape, a *Args, lo, hi int) {
 			for at := lo * columns; at < hi*columns; at += columns {
 				row(a[0][at:at+columns], a[1][at:at+columns])

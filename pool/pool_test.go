@@ -214,7 +214,7 @@ func TestPanicEndsLoop(t *testing.T) {
 		defer func() { recover() }()
 		m := &yieldingMeeting{n: 2}
 		p.Run(200, 1, taskFunc(func(worker, lo, hi int) {
-			if lo < 2 {
+			if lo%100 == 0 { // the first chunks of both workers
 				m.Do(worker, lo, hi)
 			}
 			if worker != 0 {
@@ -324,21 +324,37 @@ func TestShared(t *testing.T) {
 func TestGrain(t *testing.T) {
 	p := New(2)
 	defer p.Close()
-	for _, test := range []struct{ n, least, unit, want int }{
-		{0, 100, 8, 100},
-		{1, 100, 8, 100},
-		{100, 100, 8, 100},
-		{199, 100, 8, 199}, // two chunks would be shorter than the least
-		{201, 100, 8, 104},
-		{200, 100, 1, 100},
-		{399, 100, 1, 200}, // two chunks: three would take as long
+	for _, test := range []struct {
+		n              int
+		perMicrosecond float64
+		unit, want     int
+	}{
+		{0, 100, 8, 1},
+		{1, 100, 8, 1},
+		{399, 100, 8, 399}, // less than 4 µs
 		{400, 100, 1, 100},
+		{402, 100, 8, 104},
+		{501, 100, 1, 126}, // four chunks: five would take as long
 		{1600, 100, 1, 100},
 		{3200, 100, 1, 200},             // 8 chunks for each worker
-		{1 << 24, 1 << 10, 64, 1 << 14}, // no longer than 16 times the least
+		{1 << 24, 1 << 10, 64, 1 << 14}, // no longer than 16 µs
+		{3, 1, 1, 3},
+		{2, 0.4, 1, 1}, // 5 µs
+		{2, 0.6, 1, 2},
+		{64, 0.001, 1, 4},
 	} {
-		if got := p.Grain(test.n, test.least, test.unit); got != test.want {
-			t.Errorf("Grain(%d, %d, %d) = %d, want %d", test.n, test.least, test.unit, got, test.want)
+		if got := p.Grain(test.n, test.perMicrosecond, test.unit); got != test.want {
+			t.Errorf("Grain(%d, %g, %d) = %d, want %d", test.n, test.perMicrosecond, test.unit, got, test.want)
 		}
+	}
+	for _, bad := range []float64{0, -1, math.NaN()} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Grain(1, %g, 1) did not panic", bad)
+				}
+			}()
+			p.Grain(1, bad, 1)
+		}()
 	}
 }

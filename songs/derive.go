@@ -33,10 +33,10 @@ func (t *turning) Do(_, from, end int) {
 
 // turn writes the transpose of src, whose rows have so many columns, to dst.
 func (m *memory) turn(dst, src []float32, columns int) {
-	const perMicrosecond = 1 << 10 // values
+	const perMicrosecond = 1 << 10 // values of the matrix
 	rows := len(src) / columns
 	m.turning = turning{dst, src, rows, columns}
-	m.pool.Run(columns, m.pool.Grain(columns, perMicrosecond/max(rows, 1)+1, 16), &m.turning)
+	m.pool.Run(columns, m.pool.Grain(columns, perMicrosecond/float64(max(rows, 1)), 16), &m.turning)
 	m.turning = turning{}
 }
 

@@ -135,8 +135,8 @@ func (p *processor) Run(s kernels.Shape, a *kernels.Args) error {
 	case count == 1: // asking the pool would cost a short row a part of its time
 		p.each(p.own[0], 0, count)
 	default:
-		// Half a microsecond is about 512 samples.
-		p.pool.Run(count, p.pool.Grain(count, max(1, 512/len(p.own[0].samples)), 1), p)
+		// A microsecond is about 512 samples.
+		p.pool.Run(count, p.pool.Grain(count, 512/float64(len(p.own[0].samples)), 1), p)
 	}
 	p.args = nil
 	return nil

@@ -211,10 +211,14 @@ func TestScanDividesTime(t *testing.T) {
 		t.Errorf("%d blocks, want one more than there are workers, %d", got, want)
 	}
 	e.scan.end = make([]state, 5)
-	x := make([]float32, 5*minBlock)
+	x := make([]float32, leastParallel)
+	e.process(make([]state, 1), x[1:], x[1:])
+	if e.scan.block != 0 {
+		t.Errorf("%d samples were divided into blocks of %d samples", len(x)-1, e.scan.block)
+	}
 	e.process(make([]state, 1), x, x)
-	if e.scan.block != minBlock {
-		t.Errorf("blocks of %d samples, want %d", e.scan.block, minBlock)
+	if want := (leastParallel-1)/5 + 1; e.scan.block != want {
+		t.Errorf("blocks of %d samples, want %d", e.scan.block, want)
 	}
 }
 

@@ -188,7 +188,7 @@ func newCascadeLoop(p CascadeParams, workers int) (kernels.Loop, error) {
 		Rows: func(s *kernels.Shape) int { return s[channels] },
 		Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
 			const aboutAMicrosecond = 512 // samples by one section
-			return p.Grain(rows, max(1, aboutAMicrosecond/(len(sections)*s[samples])), 1)
+			return p.Grain(rows, aboutAMicrosecond/(float64(len(sections))*float64(s[samples])), 1)
 		},
 		Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 			count, n := len(sections), s[samples]

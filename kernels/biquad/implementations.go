@@ -40,7 +40,7 @@ func (e *parallel) process(state []state, dst, src []float32) {
 	t := &e.channels
 	t.state, t.dst, t.src = state, dst, src
 	const aboutAMicrosecond = 1024 // samples
-	e.pool.Run(len(state), max(lanes, aboutAMicrosecond*len(state)/len(src)), t)
+	e.pool.Run(len(state), e.pool.Grain(len(state), aboutAMicrosecond*float64(len(state))/float64(len(src)), lanes), t)
 	t.state, t.dst, t.src = nil, nil, nil
 }
 
@@ -69,6 +69,10 @@ func (t *eachChannel) Do(_, lo, hi int) { t.channels(t.state, t.dst, t.src, lo, 
 // minBlock is the length of the shortest block, in samples, that scan gives to a worker: about a microsecond of work.
 const minBlock = 256
 
+// leastParallel is the number of samples from which on a channel is scanned. Two passes over fewer of them take longer than
+// one core on two cores that are far apart.
+const leastParallel = 32 * minBlock
+
 // leastBlocks is the least number of blocks that pay. Two would gain nothing, since each of the two passes would run one block.
 const leastBlocks = 3
 
@@ -88,8 +92,13 @@ type scan struct {
 	second   bool    // which pass
 }
 
-// blocks returns the number of blocks of n samples.
-func (t *scan) blocks(n int) int { return min(len(t.end), n/minBlock) }
+// blocks returns the number of blocks into which n samples are cut.
+func (t *scan) blocks(n int) int {
+	if n < leastParallel {
+		return 1
+	}
+	return min(len(t.end), n/minBlock)
+}
 
 func (t *scan) process(p *pool.Pool, s *state, dst, src []float32) {
 	blocks := t.blocks(len(src))

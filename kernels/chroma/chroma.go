@@ -122,7 +122,7 @@ func newLoop(p Params, workers int) (kernels.Loop, error) {
 	return kernels.Loop{
 		Rows: func(s *kernels.Shape) int { return s[frames] },
 		// A frame of 1025 bins takes half a microsecond. Frames are multiplied twelve at a time.
-		Least: max(1, 4096/p.bins()), Unit: 12,
+		PerMicrosecond: 4096 / float64(p.bins()), Unit: 12,
 		Do: func(worker int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 			dst := a[0][lo*Classes : hi*Classes]
 			multipliers[worker].MultiplyPacked(dst, a[1][lo*p.bins():hi*p.bins()], packed, hi-lo, false)

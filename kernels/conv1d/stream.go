@@ -271,11 +271,11 @@ type stream struct {
 }
 
 // leastStreamed is the least number of samples of a filter whose partitions are divided among the workers of the pool, and
-// streamedPerChunk that of a chunk. The sums move from core to core with every block, so that chunks of 4096 samples, and
+// streamedPerMicrosecond those that take about a microsecond. The sums move from core to core with every block, so that chunks of 4096 samples, and
 // filters of up to some 30 000, took up to twice as long as on one core.
 const (
-	leastStreamed    = 32 << 10
-	streamedPerChunk = 8 << 10
+	leastStreamed          = 32 << 10
+	streamedPerMicrosecond = 8 << 10
 )
 
 // streamBy convolves by the transforms of a library, on one core or on the workers of the pool.
@@ -308,7 +308,7 @@ func (e *stream) Run(_ kernels.Shape, a *kernels.Args) error {
 	e.fft.Forward(e.spectrum[:e.bins], e.samples)
 	e.before, e.after = before, after
 	if e.pool != nil && e.count*e.block >= leastStreamed {
-		e.pool.Run(e.count, e.pool.Grain(e.count, max(1, streamedPerChunk/e.block), 1), e)
+		e.pool.Run(e.count, e.pool.Grain(e.count, streamedPerMicrosecond/float64(e.block), 1), e)
 	} else {
 		e.Do(0, 0, e.count)
 	}

@@ -18,8 +18,8 @@ type arranged struct {
 	columns []int
 }
 
-// leastValues is the number of values, about a microsecond of copying, that is worth another worker.
-const leastValues = 8192
+// valuesPerMicrosecond is the number of values that are copied in about a microsecond.
+const valuesPerMicrosecond = 8192
 
 // reserve takes the memory that a call needs.
 func (a *arranged) reserve(g geometry) {
@@ -52,7 +52,7 @@ func (a *arranged) arrange(g geometry, x []float32, workers *pool.Pool) {
 	if workers == nil {
 		a.Do(0, 0, g.in*a.rows)
 	} else {
-		workers.Run(g.in*a.rows, workers.Grain(g.in*a.rows, max(1, leastValues/a.row()), 1), a)
+		workers.Run(g.in*a.rows, workers.Grain(g.in*a.rows, valuesPerMicrosecond/float64(a.row()), 1), a)
 	}
 }
 

@@ -56,8 +56,8 @@ func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
 	return o
 }
 
-// leastProducts is the number of multiplications, a microsecond of work, that is worth another worker.
-const leastProducts = 1 << 14
+// products is the number of multiplications that take about a microsecond.
+const products = 1 << 15
 
 // Run computes a call.
 func (o *own) Run(s kernels.Shape, a *kernels.Args) error {
@@ -67,7 +67,7 @@ func (o *own) Run(s kernels.Shape, a *kernels.Args) error {
 		for i := range o.each {
 			o.each[i].input.reserve(o.geometry)
 		}
-		o.workers.Run(parts, o.workers.Grain(parts, max(1, int(leastProducts/each)), 1), o)
+		o.workers.Run(parts, o.workers.Grain(parts, products/each, 1), o)
 	} else {
 		for part := range o.geometry.parts() {
 			o.part(&o.all, part, o.workers)

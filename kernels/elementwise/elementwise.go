@@ -99,8 +99,8 @@ func declare(f function) kernels.Op[Params] {
 					compute = f.inGo
 				}
 				return kernels.Loop{
-					Rows:  func(s *kernels.Shape) int { return s[elements] },
-					Least: f.grain, Unit: cacheLine,
+					Rows:           func(s *kernels.Shape) int { return s[elements] },
+					PerMicrosecond: float64(f.grain), Unit: cacheLine,
 					Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 						compute(a[0][lo:hi], a[1][inputs*lo:inputs*hi], p)
 					},

@@ -115,8 +115,8 @@ func (p *parallel) Run(s kernels.Shape, a *kernels.Args) error {
 		return nil
 	}
 	p.dst, p.src = a[0], a[1]
-	// Half a microsecond is about 1024 samples.
-	p.pool.Run(count, p.pool.Grain(count, max(1, 1024/p.n), 1), p)
+	// A microsecond is about 1024 samples.
+	p.pool.Run(count, p.pool.Grain(count, 1024/float64(p.n), 1), p)
 	p.dst, p.src = nil, nil
 	return nil
 }

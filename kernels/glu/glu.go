@@ -98,10 +98,10 @@ func (p *Plan) Apply(dst, src []float32) error {
 var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error { return p.Apply(a[0], a[1]) })
 
 func newLoop(p Params, _ int) (kernels.Loop, error) {
-	const aboutAMicrosecond = 1024 // values
+	const aboutAMicrosecond = 2048 // values
 	return kernels.Loop{
-		Rows:  func(s *kernels.Shape) int { return s[rows] },
-		Least: aboutAMicrosecond / p.Columns,
+		Rows:           func(s *kernels.Shape) int { return s[rows] },
+		PerMicrosecond: aboutAMicrosecond / float64(p.Columns),
 		Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 			for row := lo; row < hi; row++ {
 				x := a[1][2*row*p.Columns : 2*(row+1)*p.Columns]

@@ -20,8 +20,8 @@ func newBands(p Params, workers int) (kernels.Loop, error) {
 		strips[i] = strip{power: make([]float32, turn.Rows*bank.bins), bands: make([]float32, turn.Rows*p.Bands)}
 	}
 	return kernels.Loop{
-		Rows:  func(s *kernels.Shape) int { return s[frames] },
-		Least: aboutAMicrosecond / bank.bins, Unit: turn.Rows,
+		Rows:           func(s *kernels.Shape) int { return s[frames] },
+		PerMicrosecond: aboutAMicrosecond / float64(bank.bins), Unit: turn.Rows,
 		Do: func(worker int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 			bank.rows(&strips[worker], a[0], a[1], lo, hi)
 		},

@@ -156,7 +156,7 @@ func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
 		return kernels.Loop{
 			Rows: func(s *kernels.Shape) int { return s[batch] * p.Groups },
 			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-				return p.Grain(rows, max(1, aboutAMicrosecond/(perGroup*s[length])), 1)
+				return p.Grain(rows, aboutAMicrosecond/(float64(perGroup)*float64(s[length])), 1)
 			},
 			Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 				n := s[length]

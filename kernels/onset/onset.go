@@ -101,8 +101,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 func newLoop(p Params, _ int) (kernels.Loop, error) {
 	const aboutAMicrosecond = 8192 // values
 	return kernels.Loop{
-		Rows:  func(s *kernels.Shape) int { return s[frames] },
-		Least: aboutAMicrosecond / p.Bands, Unit: 32,
+		Rows:           func(s *kernels.Shape) int { return s[frames] },
+		PerMicrosecond: aboutAMicrosecond / float64(p.Bands), Unit: 32,
 		Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 			for t := lo; t < hi; t++ {
 				a[0][t] = 0

@@ -113,7 +113,7 @@ func serial(_ kernels.Shape, a *kernels.Args) error {
 // Two passes over fewer than leastParallel increments take longer than serial, by up to a half.
 const (
 	minBlock      = 512
-	leastParallel = 6 * minBlock
+	leastParallel = 13 * minBlock
 )
 
 // parallel computes a call on the workers of a pool. There is one block more than there are workers. The first pass computes

@@ -92,8 +92,8 @@ func newCombLoop(p CombParams, _ int) (kernels.Loop, error) {
 	return kernels.Loop{
 		Rows: func(s *kernels.Shape) int { return s[channels] * c.stretches() },
 		Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-			const aboutAMicrosecond = 2048 // samples, and values of delay lines
-			return p.Grain(rows, max(2, aboutAMicrosecond*c.stretches()/(s[samples]+c.delay)), 1)
+			const aboutAMicrosecond = 1024 // samples, or eight times as many values of delay lines, which are copied
+			return p.Grain(rows, aboutAMicrosecond*float64(c.stretches())/float64(s[samples]+c.delay/8), 1)
 		},
 		Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 			n := s[samples]

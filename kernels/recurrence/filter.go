@@ -141,9 +141,9 @@ type kernel interface {
 }
 
 // overChannels returns a loop over channels whose states are float64. build makes the kernel of a worker. together is
-// the number of channels, 1 or lanes, that hardly take longer than one, and least the number of samples that take about a
-// microsecond.
-func overChannels[P any](values, together, least int, build func(p P) kernel) kernels.Makers[P] {
+// the number of channels, 1 or lanes, that hardly take longer than one, and perMicrosecond the number of samples that
+// take about a microsecond.
+func overChannels[P any](values, together, perMicrosecond int, build func(p P) kernel) kernels.Makers[P] {
 	return kernels.OverRows(func(p P, workers int) (kernels.Loop, error) {
 		each := make([]kernel, workers)
 		for i := range each {
@@ -152,7 +152,7 @@ func overChannels[P any](values, together, least int, build func(p P) kernel) ke
 		return kernels.Loop{
 			Rows: func(s *kernels.Shape) int { return s[channels] },
 			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-				return max(least/s[samples], min(lanes, max(together, (rows-1)/p.Workers()+1)))
+				return p.Grain(rows, float64(perMicrosecond)/float64(s[samples]), min(lanes, max(together, (rows-1)/p.Workers()+1)))
 			},
 			Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 				copy(a[after][2*values*lo:2*values*hi], a[before][2*values*lo:2*values*hi])

@@ -68,9 +68,9 @@ func newLoop(p Params, _ int) (kernels.Loop, error) {
 	f := newPolyphase(p)
 	const products = 8192 // take a microsecond
 	return kernels.Loop{
-		Rows:  func(s *kernels.Shape) int { return p.Outputs(s[samples]) },
-		Least: max(1, products/f.taps),
-		Unit:  group,
+		Rows:           func(s *kernels.Shape) int { return p.Outputs(s[samples]) },
+		PerMicrosecond: products / float64(f.taps),
+		Unit:           group,
 		Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 			f.resample(a[0], a[1], lo, hi)
 		},

@@ -36,7 +36,7 @@ func (r *rowsInGo) Run(s kernels.Shape, a *kernels.Args) error {
 		r.Do(0, 0, s[rows])
 	case r.pieces == 1:
 		r.room(r.workers.Workers())
-		r.workers.Run(s[rows], r.workers.Grain(s[rows], max(1, leastRows/r.columns), 1), r)
+		r.workers.Run(s[rows], r.workers.Grain(s[rows], leastRows/float64(r.columns), 1), r)
 	default:
 		r.room(s[rows]*r.pieces + 1)
 		r.workers.Run(s[rows]*r.pieces, 1, r)

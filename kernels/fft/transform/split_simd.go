@@ -114,7 +114,7 @@ func (d *division) gridSteps() int { return max(1, eights(d.grid.m)-1) }
 // run runs n steps of a stage. least steps take about half a microsecond.
 func (d *division) run(stage stage, n, least int) {
 	d.stage = stage
-	d.pool.Run(n, d.pool.Grain(n, least, 1), d)
+	d.pool.Run(n, d.pool.Grain(n, 2*float64(least), 1), d)
 }
 
 // Do computes steps lo to hi−1 of the current stage.
@@ -227,7 +227,7 @@ func (s *split) Inverse(dst []float32, src []complex64) {
 }
 
 // run runs n steps of a loop over groups of bins.
-func (s *split) run(n int) { s.half.pool.Run(n, s.half.pool.Grain(n, 64, 1), s) }
+func (s *split) run(n int) { s.half.pool.Run(n, s.half.pool.Grain(n, 128, 1), s) }
 
 // Do computes groups lo to hi−1.
 func (s *split) Do(_, lo, hi int) {
