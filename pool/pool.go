@@ -45,6 +45,10 @@ const (
 	// on the caller's.
 	yieldAfter = 2 * time.Microsecond
 
+	// patience is how long a worker without chunks leaves the last chunk of a share to another worker. A short chunk takes
+	// longer than that on a processor that does not have its data.
+	patience = 2 * time.Microsecond
+
 	// pollsPerClock is the number of polls between two looks at the clock.
 	pollsPerClock = 64
 
@@ -120,10 +124,9 @@ func (p *Pool) Run(n, grain int, t Task) {
 	for _, s := range j.shares[1:] {
 		if s.helper == nil || atomic.LoadInt32(&s.state) == offered {
 			s.compute(0) // together with the helper, should it come
-		} else {
-			s.relieve(0)
 		}
 	}
+	j.relieve(0, 0)
 	j.complete = true
 }
 
@@ -302,11 +305,38 @@ func (s *share) compute(worker int) {
 	}
 }
 
-// relieve computes chunks of a share that is another worker's, and leaves the last one to that worker, which has the data.
-func (s *share) relieve(worker int) {
-	for s.end-atomic.LoadInt64(&s.next) > 1 && s.claim(worker) {
+// relieve computes chunks of the shares behind a share and before it. It leaves the last chunk of a share to its worker,
+// which has the data, unless that worker does not come to it soon.
+func (j *job) relieve(worker, own int) {
+	others := func(yield func(s *share) bool) {
+		for i := range j.shares[1:] {
+			if !yield(j.shares[(own+1+i)%len(j.shares)]) {
+				return
+			}
+		}
+	}
+	allClaimed := func() bool {
+		for s := range others {
+			if s.unclaimed() > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	for s := range others {
+		for s.unclaimed() > 1 && s.claim(worker) {
+		}
+	}
+	if allClaimed() || poll(patience, false, allClaimed) {
+		return
+	}
+	for s := range others {
+		s.compute(worker)
 	}
 }
+
+// unclaimed returns how many chunks of a share nobody has claimed.
+func (s *share) unclaimed() int64 { return s.end - atomic.LoadInt64(&s.next) }
 
 // claim computes the next chunk, and reports whether there was one.
 func (s *share) claim(worker int) bool {
@@ -334,12 +364,10 @@ func (s *share) help(worker int) {
 		}
 	}()
 	atomic.CompareAndSwapInt32(&s.state, offered, held)
-	several := s.end-atomic.LoadInt64(&s.next) > 1
+	several := s.unclaimed() > 1
 	s.compute(worker)
 	if several {
-		for i := range s.job.shares[1:] {
-			s.job.shares[(int(s.number)+1+i)%len(s.job.shares)].relieve(worker)
-		}
+		s.job.relieve(worker, int(s.number))
 	}
 	returned = true
 }
