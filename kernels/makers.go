@@ -64,7 +64,7 @@ func InGo[P any](serial func(p P) Runner, parallel func(p P, workers *pool.Pool)
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(
 			Named("go", func(_ *Backends, p P) (Runner, error) { return serial(p), nil })(b, op),
-			OnAllCores(Named("go-parallel", func(b *Backends, p P) (Runner, error) { return parallel(p, b.Pool), nil }))(b, op))
+			OnPool(Named("go-parallel", func(b *Backends, p P) (Runner, error) { return parallel(p, b.Pool), nil }))(b, op))
 	}
 }
 
@@ -115,7 +115,7 @@ func LoopNamed[P any](serial, parallel string, build func(p P, workers int) (Loo
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(
 			Named(serial, func(_ *Backends, p P) (Runner, error) { return OnOneCore(build)(p) })(b, op),
-			OnAllCores(Named(parallel, func(b *Backends, p P) (Runner, error) {
+			OnPool(Named(parallel, func(b *Backends, p P) (Runner, error) {
 				l, err := build(p, b.Pool.Workers())
 				return &parallelLoop{loop: l, pool: b.Pool}, err
 			}))(b, op))
@@ -153,6 +153,9 @@ func OnAllCores[P any](makers Makers[P]) Makers[P] {
 	}
 }
 
+// OnPool is [OnAllCores] for implementations that run on the pool. A revision of the pool is one of theirs.
+func OnPool[P any](makers Makers[P]) Makers[P] { return Revised(pool.Revision, OnAllCores(makers)) }
+
 // Within returns the implementations of makers with an error bound of their own, in place of the operation's tolerance. If
 // one implementation of an operation has a bound, all have. A plan with a limit ([Plan.SetMaxError]) chooses among those
 // whose bound is at most the limit, and a calibration has thresholds for each bound.
@@ -166,14 +169,14 @@ func Within[P any](bound float64, makers Makers[P]) Makers[P] {
 	}
 }
 
-// Revised returns the implementations of makers with a revision, which is above 0 and above the one before: see
-// [Implementation]. If there are names, only the implementations with these names have it.
+// Revised returns the implementations of makers with a revision that is raised by a number, which is above the one before:
+// see [Implementation]. If there are names, only the implementations with these names have it.
 func Revised[P any](revision int, makers Makers[P], names ...string) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		all := makers(b, op)
 		for i := range all {
 			if len(names) == 0 || slices.Contains(names, all[i].Name) {
-				all[i].Revision = revision
+				all[i].Revision += revision
 			}
 		}
 		return all

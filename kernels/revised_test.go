@@ -2,15 +2,18 @@ package kernels
 
 import (
 	"testing"
+
+	"crossover/pool"
 )
 
-// All implementations of makers have a revision, or those that are named. The case of a sweep has them.
+// All implementations of makers have a revision, or those that are named, and what runs on the pool has the revisions of the
+// pool too. The case of a sweep has them.
 func TestRevised(t *testing.T) {
 	loop := LoopNamed("go", "go-parallel", func(struct{}, int) (Loop, error) { return Loop{}, nil })
 	for want, by := range map[[2]int]Makers[struct{}]{
-		{0, 0}: loop,
-		{2, 2}: Revised(2, loop),
-		{0, 3}: Revised(3, loop, "go-parallel"),
+		{0, pool.Revision}:     loop,
+		{2, pool.Revision + 2}: Revised(2, loop),
+		{0, pool.Revision + 3}: Revised(3, loop, "go-parallel"),
 	} {
 		op := &Op[struct{}]{
 			Name: "none", Axes: []Axis{{Name: "n", Unit: "elements", Min: 1, Max: 64}},

@@ -56,6 +56,9 @@ const (
 	sparedJobs = 64
 )
 
+// Revision counts the changes after which loops on the pool take other times.
+const Revision = 1
+
 // Task is the body of a loop.
 type Task interface {
 	// Do computes the indexes in [lo, hi). worker is in [0, Workers()). In one Run, no two calls at the same time have the

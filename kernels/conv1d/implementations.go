@@ -37,16 +37,16 @@ func (r runner) Run(_ kernels.Shape, a *kernels.Args) error {
 // the fastest on one core.
 var implementations = []kernels.Makers[Params]{
 	kernels.Named("go/partitioned", partitionedBy(goTransforms)),
-	kernels.OnAllCores(kernels.Named("go-parallel/partitioned", parallelPartitionedBy(goTransforms))),
+	kernels.OnPool(kernels.Named("go-parallel/partitioned", parallelPartitionedBy(goTransforms))),
 	kernels.Named("go/fft", wholeBy(goTransforms, fft.FastLength)),
 	kernels.Named("go/direct", func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
 		return runner{&direct{taps: p.Taps}}, nil
 	}),
-	kernels.OnAllCores(kernels.Named("go-parallel/direct", func(b *kernels.Backends, p Params) (kernels.Runner, error) {
+	kernels.OnPool(kernels.Named("go-parallel/direct", func(b *kernels.Backends, p Params) (kernels.Runner, error) {
 		return runner{&parallelDirect{taps: p.Taps, pool: b.Pool}}, nil
 	})),
 	kernels.Library("fftw/partitioned", fftw.Probe, fftw.Version, partitionedBy(fftwTransforms)),
-	kernels.OnAllCores(kernels.Library("fftw-parallel/partitioned", fftw.Probe, fftw.Version, parallelPartitionedBy(fftwTransforms))),
+	kernels.OnPool(kernels.Library("fftw-parallel/partitioned", fftw.Probe, fftw.Version, parallelPartitionedBy(fftwTransforms))),
 	kernels.Library("fftw/fft", fftw.Probe, fftw.Version, wholeBy(fftwTransforms, fft.FastLength)),
 	kernels.Framework("partitioned", func(p Params) (kernels.Runner, error) {
 		return partitionedBy(accelerateTransforms)(nil, p)

@@ -111,9 +111,9 @@ var StreamOp = kernels.Declare(kernels.Op[StreamParams]{
 	},
 	By: []kernels.Makers[StreamParams]{
 		kernels.Named("go", streamBy(goTransforms, false)),
-		kernels.Revised(1, kernels.OnAllCores(kernels.Named("go-parallel", streamBy(goTransforms, true)))), // shorter filters are not divided
+		kernels.Revised(1, kernels.OnPool(kernels.Named("go-parallel", streamBy(goTransforms, true)))), // shorter filters are not divided
 		kernels.Library("fftw", fftw.Probe, fftw.Version, streamBy(fftwTransforms, false)),
-		kernels.Revised(1, kernels.OnAllCores(kernels.Library("fftw-parallel", fftw.Probe, fftw.Version, streamBy(fftwTransforms, true)))),
+		kernels.Revised(1, kernels.OnPool(kernels.Library("fftw-parallel", fftw.Probe, fftw.Version, streamBy(fftwTransforms, true)))),
 		kernels.Framework("", func(p StreamParams) (kernels.Runner, error) { return streamBy(accelerateTransforms, false)(nil, p) }),
 		kernels.KernelText("", appendStream),
 	},

@@ -58,7 +58,7 @@ func onCores(serial, parallel string, each func(p Params, count int) []arithmeti
 			kernels.Named(serial, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
 				return newProcessor(p, pool.New(1), each(p, 1)), nil
 			})(b, op),
-			kernels.OnAllCores(kernels.Named(parallel, func(b *kernels.Backends, p Params) (kernels.Runner, error) {
+			kernels.OnPool(kernels.Named(parallel, func(b *kernels.Backends, p Params) (kernels.Runner, error) {
 				return newProcessor(p, b.Pool, each(p, b.Pool.Workers())), nil
 			}))(b, op))
 	}

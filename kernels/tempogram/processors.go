@@ -34,7 +34,7 @@ func tempoOnProcessors() []kernels.Makers[TempoParams] {
 	return []kernels.Makers[TempoParams]{
 		kernels.InGo(func(p TempoParams) kernels.Runner { return inGo(p, pool.New(1)) }, inGo),
 		onFFTW("fftw", func(*kernels.Backends) *pool.Pool { return pool.New(1) }),
-		kernels.OnAllCores(onFFTW("fftw-parallel", func(b *kernels.Backends) *pool.Pool { return b.Pool })),
+		kernels.OnPool(onFFTW("fftw-parallel", func(b *kernels.Backends) *pool.Pool { return b.Pool })),
 		kernels.Framework("", func(p TempoParams) (kernels.Runner, error) {
 			points := accelerate.FastLength(2*p.window() - 1)
 			t, err := accelerate.NewReal(points)
