@@ -7,6 +7,11 @@
 //  1. make, once, a value that holds the slices of the loop and has a Do method;
 //  2. call Shared().Run(n, grain, task) as often as needed: it returns when [0, n) is covered.
 //
+// Each worker has a share of the chunks, and computes them first. Then it helps with the others' shares. If every worker comes in
+// time, successive loops of the same length give each worker the same part of the data, which then lies in the caches of its
+// processor. On 16 cores of an Intel Xeon, the scale of 82 265 values took 9.7 µs while any worker computed any chunk, and
+// takes 3.6.
+//
 // A helper without work polls its mailbox for a short while and then parks. A parked pool uses no processor time. On a
 // two-core virtual machine that was not quiet, BenchmarkRun gave these medians: reaching a polling helper took 0.3 µs,
 // reaching a parked one 90 µs, and up to 2 ms if it had been parked for 10 ms. If caller and helper share one core, reaching
@@ -154,7 +159,7 @@ const worthDividing = 4
 // is less than 1.
 func (p *Pool) Grain(n int, perMicrosecond float64, unit int) int {
 	if !(perMicrosecond > 0) || unit < 1 {
-		panic("pool: the indexes of a microsecond, or the unit, are too few")
+		panic(fmt.Sprintf("pool: %g indexes take a microsecond, in units of %d (want more than 0, and at least 1)", perMicrosecond, unit))
 	}
 	if float64(n) < worthDividing*perMicrosecond { // without a division, because a short loop may take less time than a few of them
 		return max(1, n)
@@ -176,9 +181,7 @@ type job struct {
 	failed   atomic.Pointer[Panic]
 }
 
-// A share is the successive chunks of a job that one worker computes first. If loops over the same data follow each other, a
-// worker so finds most of its data in the caches of its processor. On a two-core virtual machine whose cores are far apart, a
-// matrix product of 45 rows took a third of the time that it took while any worker computed any chunk.
+// A share is the successive chunks of a job that one worker computes first.
 //
 // All that a worker needs lies in one line of memory, because fetching a line that another processor has written takes a
 // good part of the time that a short Run takes.
@@ -198,7 +201,7 @@ type share struct {
 
 // The states of a share. Its helper holds the share, and so the job, until it has left.
 const (
-	offered = iota // in its helper's mailbox
+	offered = iota // in its helper's mailbox, or just taken out
 	held           // by its helper
 	awaited        // held, and the caller is parked until the helper leaves
 	left           // its helper has left, or was never invited
@@ -274,8 +277,10 @@ func (p *Pool) finish(j *job) {
 	}
 	if !allLeft() && !poll(finishSpin, true, allLeft) {
 		for _, s := range waiting {
-			if atomic.CompareAndSwapInt32(&s.state, held, awaited) || atomic.CompareAndSwapInt32(&s.state, offered, awaited) {
-				<-j.done
+			for !s.left() { // again if its helper takes it out of the mailbox just now
+				if atomic.CompareAndSwapInt32(&s.state, held, awaited) || atomic.CompareAndSwapInt32(&s.state, offered, awaited) {
+					<-j.done
+				}
 			}
 		}
 	}
