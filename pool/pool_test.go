@@ -114,6 +114,54 @@ func (m *yieldingMeeting) Do(int, int, int) {
 	}
 }
 
+// If all workers come, each begins with the first chunk of its share.
+func TestWorkersBeginWithTheirShares(t *testing.T) {
+	p := New(4)
+	defer p.Close()
+	m := &yieldingMeeting{n: 4}
+	var begun [4]atomic.Bool
+	var first [4]atomic.Int32
+	p.Run(32, 1, taskFunc(func(worker, lo, hi int) {
+		if !begun[worker].Swap(true) {
+			first[worker].Store(int32(lo))
+			m.Do(worker, lo, hi)
+		}
+	}))
+	found := map[int32]bool{}
+	for i := range first {
+		found[first[i].Load()] = true
+	}
+	for _, want := range []int32{0, 8, 16, 24} {
+		if !found[want] {
+			t.Errorf("no worker began at %d: %v", want, found)
+		}
+	}
+}
+
+// The caller computes the chunks of a worker that is held up in its first one, and the last of them, too. Otherwise the test
+// hangs.
+func TestCallerRelievesSlowHelper(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	m := &yieldingMeeting{n: 2}
+	var byCaller atomic.Int32
+	p.Run(16, 1, taskFunc(func(worker, lo, hi int) {
+		if lo%8 == 0 {
+			m.Do(worker, lo, hi)
+		}
+		if worker == 0 {
+			byCaller.Add(1)
+			return
+		}
+		for byCaller.Load() < 15 {
+			runtime.Gosched()
+		}
+	}))
+	if got := byCaller.Load(); got != 15 {
+		t.Errorf("the caller computed %d chunks, want 15", got)
+	}
+}
+
 func TestConcurrentRuns(t *testing.T) {
 	p := New(4)
 	defer p.Close()
