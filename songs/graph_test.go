@@ -19,12 +19,13 @@ func gain(name, reads string) Stage {
 
 // chain returns a graph of x → a → b → c.
 func chain() *Graph {
-	return &Graph{
+	g := &Graph{
 		Name:    "chain",
 		Inputs:  []Input{{"x", kernels.Float32, 100}},
 		Stages:  []Stage{gain("a", "x"), gain("b", "a"), gain("c", "b")},
 		Outputs: []string{"c"},
 	}
+	return g.unrevised()
 }
 
 func TestCheck(t *testing.T) {

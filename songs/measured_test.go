@@ -15,13 +15,14 @@ import (
 
 // turned is a chain of two gains with a turned tensor between them.
 func turned(name string) *Graph {
-	return &Graph{
+	g := &Graph{
 		Name:    name,
 		Inputs:  []Input{{"x", kernels.Float32, 100}},
 		Stages:  []Stage{gain("a", "x"), gain("b", "columns")},
 		Derived: []Derived{{"columns", "a", Turned, 10}},
 		Outputs: []string{"b"},
 	}
+	return g.unrevised()
 }
 
 // partsOf returns a measured length: stage a took twice what go was predicted to take there, and columns 3 ns a byte, or other

@@ -17,7 +17,7 @@ type revised struct {
 	revisions map[string]int
 }
 
-func (r revised) Implementations(b *kernels.Backends) []kernels.Implementation {
+func (r *revised) Implementations(b *kernels.Backends) []kernels.Implementation {
 	all := r.Step.Implementations(b)
 	for i := range all {
 		all[i].Revision = r.revisions[all[i].Name]
@@ -25,9 +25,17 @@ func (r revised) Implementations(b *kernels.Backends) []kernels.Implementation {
 	return all
 }
 
-// revise gives a stage's implementations revisions.
+// revise gives a stage's implementations revisions, 0 to those that are not named.
 func (g *Graph) revise(stage int, revisions map[string]int) *Graph {
-	g.Stages[stage].Step = revised{g.Stages[stage].Step, revisions}
+	g.Stages[stage].Step = &revised{g.Stages[stage].Step, revisions} // a pointer, because steps are compared
+	return g
+}
+
+// unrevised gives all implementations of all stages the revision 0.
+func (g *Graph) unrevised() *Graph {
+	for stage := range g.Stages {
+		g.revise(stage, nil)
+	}
 	return g
 }
 

@@ -41,8 +41,10 @@ func TestMeasure(t *testing.T) {
 	g := analysis(t)
 	g.Stages[1].Step = revised{g.Stages[1].Step}
 	var revisions []calibration.StageRevision
+	decided := map[string]bool{} // stages whose step another stage's output decides
 	for _, stage := range g.Stages {
-		if stage.Step == nil { // a view
+		if stage.Step == nil {
+			decided[stage.Name] = true
 			continue
 		}
 		for _, i := range stage.Step.Implementations(kernels.Here()) {
@@ -67,8 +69,9 @@ func TestMeasure(t *testing.T) {
 		if l.Elements[0] != []int{2000, 4001}[i] || l.Routes[0].Name != "stages" || !(l.Routes[0].MedianSeconds > 0) || l.Blocks == 0 {
 			t.Errorf("%+v", l)
 		}
-		if !slices.Equal(l.Revisions, revisions) {
-			t.Errorf("revisions %v, want %v", l.Revisions, revisions)
+		of := slices.DeleteFunc(slices.Clone(l.Revisions), func(r calibration.StageRevision) bool { return decided[r.Stage] })
+		if !slices.Equal(of, revisions) {
+			t.Errorf("revisions %v, want %v", of, revisions)
 		}
 	}
 }
