@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -84,8 +85,8 @@ type Loop struct {
 	// Rows returns the number of rows at a shape.
 	Rows func(s *Shape) int
 
-	// PerMicrosecond is the number of rows that take about a microsecond on a core, below 1 if a row takes longer. The length
-	// of a chunk is a multiple of Unit if Unit is above 0. See [pool.Pool.Grain].
+	// PerMicrosecond is the number of rows that take about a microsecond on a core, below 1 if a row takes longer. 0 stands for
+	// 1. The length of a chunk is a multiple of Unit if Unit is above 0. See [pool.Pool.Grain].
 	PerMicrosecond float64
 	Unit           int
 
@@ -101,7 +102,7 @@ func (l *Loop) grain(s *Shape, rows int, p *pool.Pool) int {
 	if l.Grain != nil {
 		return l.Grain(s, rows, p)
 	}
-	return p.Grain(rows, l.PerMicrosecond, max(1, l.Unit))
+	return p.Grain(rows, cmp.Or(l.PerMicrosecond, 1), max(1, l.Unit))
 }
 
 // OverRows returns two implementations by one loop: "go" computes it on one core, and "go-parallel" divides it among the

@@ -271,8 +271,8 @@ type stream struct {
 }
 
 // leastStreamed is the least number of samples of a filter whose partitions are divided among the workers of the pool, and
-// streamedPerMicrosecond those that take about a microsecond. The sums move from core to core with every block, so that chunks of 4096 samples, and
-// filters of up to some 30 000, took up to twice as long as on one core.
+// streamedPerMicrosecond those that take about a microsecond. The sums move from core to core with every block, so that chunks
+// of 4096 samples, and filters of up to some 30 000, took up to twice as long as on one core.
 const (
 	leastStreamed          = 32 << 10
 	streamedPerMicrosecond = 8 << 10

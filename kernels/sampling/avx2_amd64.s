@@ -36,13 +36,13 @@ greatestTurn:
 	ADDQ         $0x00000080, AX
 	SUBQ         $0x20, CX
 	JNZ          greatestTurn
-	VMAXPS       Y4, Y0, Y0
-	VORPS        Y5, Y1, Y1
-	VMAXPS       Y6, Y2, Y2
-	VORPS        Y7, Y3, Y3
-	VMAXPS       Y2, Y0, Y0
 	VORPS        Y3, Y1, Y1
+	VORPS        Y5, Y1, Y1
+	VORPS        Y7, Y1, Y1
 	VMOVMSKPS    Y1, AX
+	VMAXPS       Y4, Y0, Y0
+	VMAXPS       Y6, Y2, Y2
+	VMAXPS       Y2, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
 	VMOVHLPS     X0, X0, X1

@@ -5,87 +5,87 @@
 // func greatestSIMD(x *float32, n int) (most float32, unordered uint32)
 TEXT ·greatestSIMD(SB), NOSPLIT, $0-24
 	MOVD $constants<>(SB), R26
-	FMOVQ 16(R26), F12
-	FMOVQ 32(R26), F10
+	FMOVQ 16(R26), F13
+	FMOVQ 32(R26), F11
 	MOVD x+0(FP), R0
 	MOVD n+8(FP), R1
-	FMOVQ (R26), F20
-	FMOVQ (R26), F19
+	FMOVQ (R26), F10
+	FMOVQ (R26), F9
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	FMOVQ (R26), F8
+	FMOVQ (R26), F7
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-	FMOVQ (R26), F16
-	FMOVQ (R26), F15
-	WORD $0x4f00040e // movi v14.4s, #0
-	WORD $0x4f00040d // movi v13.4s, #0
-	FMOVQ (R26), F4
-	FMOVQ (R26), F7
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
 	FMOVQ (R26), F3
-	FMOVQ (R26), F11
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
+	FMOVQ (R26), F6
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	FMOVQ (R26), F5
+	FMOVQ (R26), F4
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
 
 greatestTurn:
 	FLDPQ (R0), (F0, F2)
-	WORD $0x4e20f694 // fmax v20.4s, v20.4s, v0.4s
-	WORD $0x4e22f673 // fmax v19.4s, v19.4s, v2.4s
+	WORD $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
+	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4ea11e94 // orr v20.16b, v20.16b, v1.16b
+	WORD $0x4ea01e73 // orr v19.16b, v19.16b, v0.16b
+	FLDPQ 32(R0), (F0, F2)
+	WORD $0x4e20f508 // fmax v8.4s, v8.4s, v0.4s
+	WORD $0x4e22f4e7 // fmax v7.4s, v7.4s, v2.4s
 	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
 	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4ea11e52 // orr v18.16b, v18.16b, v1.16b
 	WORD $0x4ea01e31 // orr v17.16b, v17.16b, v0.16b
-	FLDPQ 32(R0), (F0, F2)
-	WORD $0x4e20f610 // fmax v16.4s, v16.4s, v0.4s
-	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
+	FLDPQ 64(R0), (F0, F2)
+	WORD $0x4e20f463 // fmax v3.4s, v3.4s, v0.4s
+	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
+	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4ea11e10 // orr v16.16b, v16.16b, v1.16b
+	WORD $0x4ea01def // orr v15.16b, v15.16b, v0.16b
+	FLDPQ 96(R0), (F0, F2)
+	WORD $0x4e20f4a5 // fmax v5.4s, v5.4s, v0.4s
+	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
 	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
 	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4ea11dce // orr v14.16b, v14.16b, v1.16b
-	WORD $0x4ea01dad // orr v13.16b, v13.16b, v0.16b
-	FLDPQ 64(R0), (F0, F2)
-	WORD $0x4e20f484 // fmax v4.4s, v4.4s, v0.4s
-	WORD $0x4e22f4e7 // fmax v7.4s, v7.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11cc6 // orr v6.16b, v6.16b, v1.16b
-	WORD $0x4ea01ca5 // orr v5.16b, v5.16b, v0.16b
-	FLDPQ 96(R0), (F0, F2)
-	WORD $0x4e20f463 // fmax v3.4s, v3.4s, v0.4s
-	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11d29 // orr v9.16b, v9.16b, v1.16b
-	WORD $0x4ea01d08 // orr v8.16b, v8.16b, v0.16b
+	WORD $0x4ea01d8c // orr v12.16b, v12.16b, v0.16b
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
 	BNE greatestTurn
-	WORD $0x4e24f684 // fmax v4.4s, v20.4s, v4.4s
-	WORD $0x4e27f667 // fmax v7.4s, v19.4s, v7.4s
-	WORD $0x4ea61e46 // orr v6.16b, v18.16b, v6.16b
-	WORD $0x4ea51e25 // orr v5.16b, v17.16b, v5.16b
-	WORD $0x4e23f603 // fmax v3.4s, v16.4s, v3.4s
-	WORD $0x4e2bf5e2 // fmax v2.4s, v15.4s, v11.4s
-	WORD $0x4ea91dc0 // orr v0.16b, v14.16b, v9.16b
-	WORD $0x4ea81da1 // orr v1.16b, v13.16b, v8.16b
-	WORD $0x4e23f484 // fmax v4.4s, v4.4s, v3.4s
-	WORD $0x4e22f4e3 // fmax v3.4s, v7.4s, v2.4s
-	WORD $0x4ea01cc0 // orr v0.16b, v6.16b, v0.16b
-	WORD $0x4ea11ca2 // orr v2.16b, v5.16b, v1.16b
+	WORD $0x4eb21e80 // orr v0.16b, v20.16b, v18.16b
+	WORD $0x4eb11e61 // orr v1.16b, v19.16b, v17.16b
+	WORD $0x4eb01c00 // orr v0.16b, v0.16b, v16.16b
+	WORD $0x4eaf1c21 // orr v1.16b, v1.16b, v15.16b
+	WORD $0x4eae1c00 // orr v0.16b, v0.16b, v14.16b
+	WORD $0x4eac1c22 // orr v2.16b, v1.16b, v12.16b
 	WORD $0x6f210400 // ushr v0.4s, v0.4s, #31
-	WORD $0x6eac4401 // ushl v1.4s, v0.4s, v12.4s
+	WORD $0x6ead4401 // ushl v1.4s, v0.4s, v13.4s
 	WORD $0x6f210440 // ushr v0.4s, v2.4s, #31
-	WORD $0x6eaa4400 // ushl v0.4s, v0.4s, v10.4s
+	WORD $0x6eab4400 // ushl v0.4s, v0.4s, v11.4s
 	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R0
-	WORD $0x4e23f481 // fmax v1.4s, v4.4s, v3.4s
+	WORD $0x4e23f543 // fmax v3.4s, v10.4s, v3.4s
+	WORD $0x4e26f522 // fmax v2.4s, v9.4s, v6.4s
+	WORD $0x4e25f501 // fmax v1.4s, v8.4s, v5.4s
+	WORD $0x4e24f4e0 // fmax v0.4s, v7.4s, v4.4s
+	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
 	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
 	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
 	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s

@@ -44,22 +44,12 @@ func greatest() {
 	ADDQ(U32(accumulators*emit.Bytes), x)
 	SUBQ(Imm(accumulators*emit.Lanes), n)
 	JNZ(LabelRef("greatestTurn"))
-	for width := accumulators / 2; width > 0; width /= 2 {
-		for i := range width {
-			VMAXPS(most[i+width], most[i], most[i])
-			VORPS(unordered[i+width], unordered[i], unordered[i])
-		}
+	for _, other := range unordered[1:] {
+		VORPS(other, unordered[0], unordered[0])
 	}
 	mask := GP32()
 	VMOVMSKPS(unordered[0], mask)
-	low, high := most[0].AsX(), XMM()
-	VEXTRACTF128(Imm(1), most[0], high)
-	VMAXPS(high, low, low)
-	VMOVHLPS(low, low, high)
-	VMAXPS(high, low, low)
-	VMOVSHDUP(low, high)
-	VMAXSS(high, low, low)
-	emit.End(low, mask)
+	emit.End(emit.Fold(most[:], VMAXPS, VMAXSS), mask)
 }
 
 func position() {
