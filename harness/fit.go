@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"crossover/calibration"
 	"crossover/kernels"
@@ -144,11 +143,10 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 	}
 }
 
-// onOneCore reports whether an implementation of a case computes on one core: package kernels puts "-parallel" into the names
-// of the others on the processor.
+// onOneCore reports whether an implementation of a case computes on one core.
 func onOneCore(c *calibration.Case, name string) bool {
 	k := slices.IndexFunc(c.Implementations, func(i calibration.Implementation) bool { return i.Name == name })
-	return k >= 0 && c.Implementations[k].Processor == string(kernels.CPU) && !strings.Contains(name, "-parallel")
+	return k >= 0 && c.Implementations[k].Processor == string(kernels.CPU) && kernels.OnOne(name) == name
 }
 
 // within fits a case once more for each of its error bounds, to the times of those implementations alone that promise the

@@ -212,6 +212,9 @@ type Call struct {
 	Error func(want []float64) float64
 	// Close releases what the call holds. It may be nil.
 	Close func()
+	// Divided returns how many loops the pool has divided among cores so far, whoever ran them. It is nil for a call that does
+	// not run on the pool.
+	Divided func() uint64
 	// GPU is what a call on a GPU can do besides. It is nil for a call on the processor.
 	GPU *GPUCall
 }

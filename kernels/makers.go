@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"crossover/native/openblas"
 	"crossover/pool"
@@ -33,6 +34,8 @@ var ErrRefused = errors.New("not for this shape")
 type Maker[P any] struct {
 	Implementation
 	New func(p P) (Runner, error)
+
+	onPool bool // see OnPool
 }
 
 // Makers returns the makers of one kind of implementation on the given backends, such as one for each GPU. There may be
@@ -154,8 +157,22 @@ func OnAllCores[P any](makers Makers[P]) Makers[P] {
 	}
 }
 
-// OnPool is [OnAllCores] for implementations that run on the pool. A revision of the pool is one of theirs.
-func OnPool[P any](makers Makers[P]) Makers[P] { return Revised(pool.Revision, OnAllCores(makers)) }
+// OnPool is [OnAllCores] for implementations that run on the pool. A revision of the pool is one of theirs. The pool does not
+// divide short loops, so a short call takes one core, and computes as the implementation on one core does. Such calls tell
+// by [Call.Divided].
+func OnPool[P any](makers Makers[P]) Makers[P] {
+	return func(b *Backends, op *Op[P]) []Maker[P] {
+		all := Revised(pool.Revision, OnAllCores(makers))(b, op)
+		for i := range all {
+			all[i].onPool = true
+		}
+		return all
+	}
+}
+
+// OnOne returns the name of an implementation's counterpart on one core: "go/direct" for "go-parallel/direct". The counterpart
+// of an implementation on one core is itself.
+func OnOne(name string) string { return strings.Replace(name, "-parallel", "", 1) }
 
 // Within returns the implementations of makers with an error bound of their own, in place of the operation's tolerance. If
 // one implementation of an operation has a bound, all have. A plan with a limit ([Plan.SetMaxError]) chooses among those

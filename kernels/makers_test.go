@@ -17,3 +17,55 @@ func TestLoopWithoutPerMicrosecond(t *testing.T) {
 		}
 	}
 }
+
+// Calls that run on the pool tell how often it divided a loop.
+func TestCallsTellWhetherTheyAreDivided(t *testing.T) {
+	b := &Backends{Pool: pool.New(2)}
+	defer b.Pool.Close()
+	const longLoop = 5
+	axes := []Axis{{Name: "n", Unit: "rows", Min: 1, Max: 10}}
+	op := Op[struct{}]{
+		Name: "loop", Axes: axes, Lines: []Line{Along(axes, "n")},
+		Tolerance: func(Shape) float64 { return 1e-6 },
+		Params:    func(Shape) struct{} { return struct{}{} },
+		IO:        func(_ struct{}, s Shape) []Tensor { return []Tensor{{Name: "y", Role: Out, Dims: []int{s[0]}}} },
+		Work:      func(s Shape, _ string) Work { return Work{Bytes: 4 * float64(s[0])} },
+		Reference: func(_ struct{}, s Shape, _ *Args) []float64 { return make([]float64, s[0]) },
+		By: []Makers[struct{}]{OverRows(func(struct{}, int) (Loop, error) {
+			return Loop{
+				Rows: func(s *Shape) int { return s[0] },
+				Do:   func(int, *Shape, *Args, int, int) {},
+			}, nil
+		})},
+	}
+	for _, n := range []int{longLoop - 2, longLoop} {
+		p := op.Problem(b, Shape{n}, Caller, Input{})
+		for _, name := range []string{"go", "go-parallel"} {
+			c, err := p.Bind(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (c.Divided != nil) != (name == "go-parallel") {
+				t.Fatalf("%s: tells %v", name, c.Divided != nil)
+			}
+			if c.Divided == nil {
+				continue
+			}
+			before := c.Divided()
+			if err := c.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if divided := c.Divided() > before; divided != (n == longLoop) {
+				t.Errorf("%d rows: divided is %v", n, divided)
+			}
+		}
+	}
+}
+
+func TestOnOne(t *testing.T) {
+	for name, want := range map[string]string{"go": "go", "go-parallel": "go", "go-parallel/direct": "go/direct", "fftw/fft": "fftw/fft"} {
+		if got := OnOne(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

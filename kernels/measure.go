@@ -179,7 +179,11 @@ func (p *problem[P]) Bind(implementation string) (Call, error) {
 	if g, ok := r.(gpuRunner); ok {
 		return c.onGPU(g)
 	}
-	return Call{Run: c.run, Error: c.err, Output: c.output, Numbers: c.numbers, Close: plan.Close}, nil
+	call := Call{Run: c.run, Error: c.err, Output: c.output, Numbers: c.numbers, Close: plan.Close}
+	if plan.makers[plan.only].onPool {
+		call.Divided = p.backends.Pool.Divided
+	}
+	return call, nil
 }
 
 // call is one implementation bound to a problem.

@@ -96,8 +96,9 @@ func nearestMultiple(length, unit vg.Length) vg.Length {
 func reduce(img image.Image, drawn map[color.RGBA]bool) *image.Paletted {
 	const (
 		near  = 3  // greatest distance between a transparent colour on paper and on the image
+		alike = 24 // distance below which two colours that were drawn with become the more frequent one
 		apart = 96 // least distance between a blend and the other colours of the palette
-		most  = 64 // colours of the palette; more if more were drawn with
+		most  = 16 // colours of the palette, which take half a byte a pixel; more if more were drawn with
 	)
 	counts := map[color.RGBA]int{}
 	for c, run := range runs(img) {
@@ -107,15 +108,18 @@ func reduce(img image.Image, drawn map[color.RGBA]bool) *image.Paletted {
 		return cmp.Or(int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B), int(a.A)-int(b.A))
 	}
 	colors := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return cmp.Or(counts[b]-counts[a], byChannels(a, b)) })
-	var palette color.Palette
-	for _, of := range slices.SortedFunc(maps.Keys(drawn), byChannels) {
-		for _, c := range colors {
-			if distance(c, of) <= near { // the most frequent of these
-				if len(palette) < 256 && !slices.Contains(palette, color.Color(c)) {
-					palette = append(palette, c)
-				}
-				break
+	isDrawn := func(c color.RGBA) bool {
+		for of := range drawn {
+			if distance(c, of) <= near {
+				return true
 			}
+		}
+		return false
+	}
+	var palette color.Palette
+	for _, c := range colors {
+		if len(palette) < 256 && isDrawn(c) && (len(palette) == 0 || distance(c, palette[nearest(palette, c)].(color.RGBA)) >= alike) {
+			palette = append(palette, c)
 		}
 	}
 	for _, c := range colors {

@@ -62,7 +62,7 @@ const (
 )
 
 // Revision counts the changes after which loops on the pool take other times.
-const Revision = 1
+const Revision = 2
 
 // Task is the body of a loop.
 type Task interface {
@@ -75,6 +75,7 @@ type Task interface {
 type Pool struct {
 	helpers []*helper
 	spare   chan *job
+	divided atomic.Uint64
 	closed  atomic.Bool
 	running sync.WaitGroup
 }
@@ -98,6 +99,10 @@ func New(workers int) *Pool {
 
 // Workers returns the greatest number of goroutines that compute one Run, the caller included.
 func (p *Pool) Workers() int { return len(p.helpers) + 1 }
+
+// Divided returns how many loops the pool has offered to helpers so far. A call during which the number stays the same was
+// computed on one core, if nobody else uses the pool meanwhile.
+func (p *Pool) Divided() uint64 { return p.divided.Load() }
 
 // Close ends the helpers, and waits for the chunks that they are computing. After Close, the caller of Run computes alone.
 // Close must not be called from inside Do.
@@ -125,6 +130,7 @@ func (p *Pool) Run(n, grain int, t Task) {
 		}
 		return
 	}
+	p.divided.Add(1)
 	j := p.newJob(n, grain, t)
 	defer p.finish(j)
 	p.invite(j)

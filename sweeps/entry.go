@@ -20,15 +20,16 @@ type entry struct {
 	selective Selective // the planner, or nil if it leaves no implementation out
 	rng       *rand.Rand
 	costs     costs
-	checked   map[int]bool  // sizes at which outputs were compared with the reference
-	compiled  map[int]bool  // sizes with which Ahead was called
-	high      int           // greatest size that the planner may propose
-	floor     int           // sizes up to floor are no longer visited, because a GPU that was timed there was lost
-	skipped   int           // number of proposals that were not visited
-	visits    int           // number of visits that took blocks
-	left      time.Duration // when the last visit ended
-	done      bool          // whether no more visits follow
-	dirty     bool          // whether the result has changed since it was saved
+	checked   map[int]bool         // sizes at which outputs were compared with the reference
+	undivided map[int]map[int]bool // by size: implementations that are not timed there, by index: see visit.undivided
+	compiled  map[int]bool         // sizes with which Ahead was called
+	high      int                  // greatest size that the planner may propose
+	floor     int                  // sizes up to floor are no longer visited, because a GPU that was timed there was lost
+	skipped   int                  // number of proposals that were not visited
+	visits    int                  // number of visits that took blocks
+	left      time.Duration        // when the last visit ended
+	done      bool                 // whether no more visits follow
+	dirty     bool                 // whether the result has changed since it was saved
 
 	drowsy bool   // whether a GPU's clock was down in a block of the last visit
 	moved  string // what disturbed the machine when disturbed blocks were last kept
@@ -56,7 +57,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		result:  &Result{Case: c, Samples: timings.Set{Case: c.Name}},
 		planner: o.Planner(c),
 		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
-		checked: map[int]bool{}, compiled: map[int]bool{},
+		checked: map[int]bool{}, compiled: map[int]bool{}, undivided: map[int]map[int]bool{},
 		high: math.MaxInt,
 	}
 	e.selective, _ = e.planner.(Selective)
@@ -120,7 +121,23 @@ func (e *entry) alive(size int) []int {
 
 // times reports whether an implementation is timed at a size.
 func (e *entry) times(impl *implementation, size int) bool {
-	return impl.live(size) && !(e.selective != nil && e.selective.Skips(size, impl.Name))
+	return impl.live(size) && !e.undivided[size][impl.index] && !(e.selective != nil && e.selective.Skips(size, impl.Name))
+}
+
+// timesOnOne reports whether the counterpart on one core of an implementation on several is timed at a size.
+func (e *entry) timesOnOne(impl *implementation, size int) bool {
+	name := kernels.OnOne(impl.Name)
+	return name != impl.Name && slices.ContainsFunc(e.implementations, func(other *implementation) bool {
+		return other.Name == name && e.times(other, size)
+	})
+}
+
+// noteUndivided says that an implementation is not timed at a size: see visit.undivided.
+func (e *entry) noteUndivided(impl *implementation, size int) {
+	if e.undivided[size] == nil {
+		e.undivided[size] = map[int]bool{}
+	}
+	e.undivided[size][impl.index] = true
 }
 
 // blame warns of a size that would have taken too much time or memory. It degrades the case if the machine was disturbed, if

@@ -81,7 +81,8 @@ type implementation struct {
 	bind    func(size int) error    // called in each binding; may be nil
 	off     func(size int) float32  // relative error of the output; nil means none
 	missing error
-	gpu     *gpuScript // the GPU that computes; nil means the processor
+	divided func() uint64 // of the calls; may be nil
+	gpu     *gpuScript    // the GPU that computes; nil means the processor
 }
 
 // linear is the cost fixed + perSize·n, in seconds.
@@ -139,6 +140,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 		p.binds[name]++
 		closed, ran := false, false
 		call := kernels.Call{
+			Divided: e.divided,
 			Run: func() error {
 				ran = true
 				p.calls++

@@ -173,7 +173,8 @@ func agreed(c *callable) []float64 {
 
 // ready binds an implementation, makes its first call, and compares the output with the reference if there is one. The
 // reference itself may be off by slack. An implementation that fails is no longer timed at this size and above. An
-// implementation with a wrong output is no longer timed at all.
+// implementation with a wrong output is no longer timed at all. An implementation whose calls at the size are as those of
+// another one is not timed there: see undivided.
 func (v *visit) ready(impl *implementation, reference []float64, slack float64) {
 	c := &callable{implementation: impl, bind: func() (kernels.Call, error) { return v.problem.Bind(impl.Name) }}
 	start := v.Clock.Now()
@@ -205,6 +206,16 @@ func (v *visit) ready(impl *implementation, reference []float64, slack float64) 
 	}
 	if slack == 0 {
 		impl.status.RelativeError = max(impl.status.RelativeError, off)
+	}
+	switch undivided, err := v.undivided(c); {
+	case err != nil:
+		c.release()
+		v.fail(v.e, impl, v.size, err)
+		return
+	case undivided:
+		c.release()
+		v.e.noteUndivided(impl, v.size)
+		return
 	}
 	c.least = least(v.e.c, v.size, c.call)
 	v.callables = append(v.callables, c)

@@ -8,10 +8,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 	leastBlocks = 7
 	mostBlocks  = 41
 	extraTime   = 1500 * time.Millisecond // of a shape, after which no more than leastBlocks follow
-	tie         = 1.1                     // the two best are so close that they get more blocks
+	tie         = 1.3                     // the two best are so close that they get more blocks
 	farBehind   = 8                       // an implementation that is so far behind is left out
 	trialBlocks = 2                       // after so many blocks
 )
@@ -42,6 +44,7 @@ type outcome struct {
 	shape       string
 	explanation dispatch.Explanation // of the plan that chooses
 	entrants    []entrant
+	undivided   []string // implementations on several cores that compute the shape on one, as their counterparts do
 	failures    []string // implementations that failed, and why
 	err         error    // why nothing was measured
 }
@@ -49,9 +52,14 @@ type outcome struct {
 // answered reports whether the dispatcher knew something of the shape.
 func (o *outcome) answered() bool { return o.err == nil && o.explanation.Answer != dispatch.Unknown }
 
-// chosen returns the index of the implementation that the dispatcher chose, or -1.
+// chosen returns the index of the implementation that the dispatcher chose, or -1. If that one computes the shape on one core,
+// it is its counterpart.
 func (o *outcome) chosen() int {
-	return slices.IndexFunc(o.entrants, func(e entrant) bool { return e.name == o.explanation.Implementation })
+	name := o.explanation.Implementation
+	if slices.Contains(o.undivided, name) {
+		name = kernels.OnOne(name)
+	}
+	return slices.IndexFunc(o.entrants, func(e entrant) bool { return e.name == name })
 }
 
 // measure times every implementation of an operation at a shape. d chooses. A panic is an error like others, so that a
@@ -132,8 +140,27 @@ func (o *outcome) enter(bind binding, name string) error {
 		c.plan.Close()
 		return err
 	}
+	if undivided, err := o.dividesNothing(&e); undivided || err != nil {
+		c.plan.Close()
+		return err
+	}
 	o.entrants = append(o.entrants, e)
 	return nil
+}
+
+// dividesNothing reports whether a call by an implementation on several cores is computed on one, as its counterpart computes
+// it, which has entered. Two times of one program would differ by luck alone. Only the pool tells, which OpenBLAS does not use.
+func (o *outcome) dividesNothing(e *entrant) (bool, error) {
+	one := kernels.OnOne(e.name)
+	if one == e.name || strings.HasPrefix(e.name, "openblas") || !slices.ContainsFunc(o.entrants, func(e entrant) bool { return e.name == one }) {
+		return false, nil
+	}
+	before := pool.Shared().Divided()
+	if _, err := e.sample(1); err != nil || pool.Shared().Divided() > before {
+		return false, err
+	}
+	o.undivided = append(o.undivided, e.name)
+	return true, nil
 }
 
 // sample returns how long a number of calls takes.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -122,7 +123,7 @@ func TestRun(t *testing.T) {
 			}
 		case r.Chosen != "go" || r.Answer != dispatch.Measured || r.Ratio == nil || *r.Ratio < 1 || r.Unbiased == nil || r.Oracle == nil:
 			t.Errorf("go is chosen for sums, and the record is %+v", r)
-		case len(r.Implementations) < 2 || r.Implementations[0].Name != "go" || r.Implementations[0].Blocks < leastBlocks || r.Implementations[0].Median <= 0:
+		case len(r.Implementations) == 0 || r.Implementations[0].Name != "go" || r.Implementations[0].Blocks < leastBlocks || r.Implementations[0].Median <= 0:
 			t.Errorf("a sum was timed as %+v", r.Implementations)
 		}
 	}
@@ -184,8 +185,26 @@ func TestEveryOperationHasPlans(t *testing.T) {
 				t.Errorf("%s: %s: %v", op.name, name, err)
 			}
 		}
-		if len(o.entrants) < 2 {
-			t.Errorf("%s: only %d implementations can be timed", op.name, len(o.entrants))
+		if n := len(o.entrants) + len(o.undivided); n < 2 {
+			t.Errorf("%s: only %d implementations compute it", op.name, n)
+		}
+		o.close()
+	}
+}
+
+// An implementation on several cores is not timed at a shape that it computes on one. If it was chosen, its counterpart stands
+// for it.
+func TestEnterLeavesOutWhatIsNotDivided(t *testing.T) {
+	for n, want := range map[int]int{256: 1, 1 << 20: min(2, runtime.GOMAXPROCS(0))} {
+		o := &outcome{}
+		for _, name := range []string{"go", "go-parallel"} {
+			if err := o.enter(operations[0].bind(kernels.Shape{n}), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.explanation.Implementation = "go-parallel"
+		if len(o.entrants) != want || o.chosen() != want-1 {
+			t.Errorf("%d values: %d implementations are timed, and number %d was chosen, want %d and the last", n, len(o.entrants), o.chosen(), want)
 		}
 		o.close()
 	}

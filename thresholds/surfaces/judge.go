@@ -43,14 +43,31 @@ func (j *Judged) take(set *timings.Set, shape func(size int) []int, choose func(
 			continue
 		}
 		blocks, ranking := quietOf(set.At(size)), choose(at)
-		chosen := slices.IndexFunc(ranking, func(i int) bool { return timed(blocks, i) })
+		chosen := -1
+		for _, i := range ranking {
+			if chosen = timedAs(set.Implementations, blocks, i); chosen >= 0 {
+				break
+			}
+		}
 		if chosen < 0 {
 			continue
 		}
-		if loss, _ := lossOf(alternating(blocks, min(len(blocks), mostParts)), ranking[chosen]); !math.IsNaN(loss) {
+		if loss, _ := lossOf(alternating(blocks, min(len(blocks), mostParts)), chosen); !math.IsNaN(loss) {
 			j.Shapes, j.Losses = append(j.Shapes, at), append(j.Losses, loss)
 		}
 	}
+}
+
+// timedAs returns the implementation whose times in some blocks are those of implementation i: itself, or the one on one core
+// if i, on all cores, was not timed because it computes short calls on one core. It returns −1 if neither was timed.
+func timedAs(implementations []string, blocks []timings.Block, i int) int {
+	if timed(blocks, i) {
+		return i
+	}
+	if one := slices.Index(implementations, serialName(implementations[i])); one >= 0 && timed(blocks, one) {
+		return one
+	}
+	return -1
 }
 
 // timed reports whether an implementation was timed in some of the blocks.

@@ -200,6 +200,11 @@ func TestJudge(t *testing.T) {
 	if math.Abs(slower.Mean-math.Log(1.2)) > 0.015 || slower.Within > 0.1 {
 		t.Errorf("20 %% slower: mean loss %.4f, within 5 %% at %.2f", slower.Mean, slower.Within)
 	}
+	// An implementation on several cores that was not timed anywhere computes on one core.
+	set.Implementations = []string{"go", "fftw", "go-parallel"}
+	if got := Judge(set, s.At, func([]int) []int { return []int{2, 1, 0} }); got.Mean != slower.Mean {
+		t.Errorf("go-parallel, not timed: mean loss %.4f, want that of go, %.4f", got.Mean, slower.Mean)
+	}
 	if slower.Worst < slower.Mean || slower.WorstAt == nil {
 		t.Errorf("worst %.4f at %v", slower.Worst, slower.WorstAt)
 	}
