@@ -9,11 +9,12 @@ import (
 
 	"crossover/calibration"
 	"crossover/kernels"
+	"crossover/thresholds"
 	"crossover/timings"
 )
 
-// since returns the run without the times of implementations that have another revision in a newer run, and a line for each
-// operation that has lost times. Cases and shapes for which except returns true stay as they are.
+// since returns the run without the times of implementations that have another revision in a newer run, and without the shapes
+// that say nothing without them, see [thresholds.Since]. It also returns a line for each operation that has lost times. Cases and shapes for which except returns true stay as they are.
 func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) {
 	out := *r
 	out.Timings, out.Earlier, out.Shapes = maps.Clone(r.Timings), map[string][]*timings.Set{}, maps.Clone(r.Shapes)
@@ -43,7 +44,7 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 			continue
 		}
 		changed := r.Shapes[name].Changed(now.Revision)
-		out.Shapes[name] = r.Shapes[name].Without(changed)
+		out.Shapes[name] = thresholds.Since(r.Shapes[name], changed)
 		created := r.Entry.Created
 		if o.Created != nil {
 			created = *o.Created

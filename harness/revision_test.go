@@ -46,7 +46,7 @@ func timesOf(sets ...*timings.Set) []int {
 }
 
 // Once an implementation has another revision, its times of earlier runs are left out, of cases and of shapes. Those of the
-// others stay. One line says so, and only when it happens.
+// others stay, but for shapes at which it was near the fastest one. One line says so, and only when it happens.
 func TestJoinLeavesOutTimesOfOtherRevisions(t *testing.T) {
 	none := func(string) bool { return false }
 	older := Join(shaped(1, 300, 0), shaped(2, 400, 0), none, none)
@@ -63,8 +63,8 @@ func TestJoinLeavesOutTimesOfOtherRevisions(t *testing.T) {
 	if got := timesOf(j.Timings["sum"]); !reflect.DeepEqual(got, []int{42, 42, 42}) {
 		t.Errorf("the newest run has times %v", got)
 	}
-	if got := timesOf(j.Shapes["sum"]); !reflect.DeepEqual(got, []int{12, 12, 4}) {
-		t.Errorf("shapes have times %v, want 12, 12 and 4", got)
+	if got := timesOf(j.Shapes["sum"]); !reflect.DeepEqual(got, []int{4, 4, 4}) { // c was near the fastest at the others
+		t.Errorf("shapes have times %v, want 4 each", got)
 	}
 	if j.Timings["sum"].Revisions["c"] != 1 || j.Shapes["sum"].Revisions["c"] != 1 {
 		t.Errorf("the times are of the revisions %v and %v", j.Timings["sum"].Revisions, j.Shapes["sum"].Revisions)
@@ -78,7 +78,7 @@ func TestJoinLeavesOutTimesOfOtherRevisions(t *testing.T) {
 		}
 	}
 	next := Join(j, shaped(4, 600, 1), none, none)
-	if len(next.Changes) != 0 || !reflect.DeepEqual(timesOf(next.Earlier["sum"]...), []int{126, 126, 42}) || !reflect.DeepEqual(timesOf(next.Shapes["sum"]), []int{16, 16, 8}) {
+	if len(next.Changes) != 0 || !reflect.DeepEqual(timesOf(next.Earlier["sum"]...), []int{126, 126, 42}) || !reflect.DeepEqual(timesOf(next.Shapes["sum"]), []int{8, 8, 8}) {
 		t.Errorf("another run of the revision: %q, times %v of the case, %v of shapes", next.Changes, timesOf(next.Earlier["sum"]...), timesOf(next.Shapes["sum"]))
 	}
 }

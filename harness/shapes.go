@@ -15,6 +15,7 @@ import (
 	"crossover/calibration/surface"
 	"crossover/kernels"
 	"crossover/sweeps"
+	"crossover/thresholds"
 	"crossover/thresholds/surfaces"
 	"crossover/timings"
 )
@@ -117,7 +118,7 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	if before == nil || !slices.Equal(before.Axes, axisNames(s)) {
 		before = &timings.Set{}
 	}
-	before = before.Without(before.Changed(revisionOf(&s.Case)))
+	before = thresholds.Since(before, before.Changed(revisionOf(&s.Case)))
 	p.Know(len(before.Sizes()), func(implementations []string) []surfaces.Point {
 		earlier := thinned(surfaces.Points(before.For(implementations), before.Shape), mostKnown)
 		return slices.Concat(earlier, r.pointsOfCases(of, implementations))

@@ -83,3 +83,26 @@ func distanceAt(known map[int]float64, size int) float64 {
 	}
 	return of
 }
+
+// Since returns the samples of shapes without the times of some implementations, which have changed since. It also leaves out
+// the shapes at which one of these was near the fastest one. The best of the rest would count as the best of all there, and a
+// planner would take the shapes for known.
+func Since(shapes *timings.Set, changed []string) *timings.Set {
+	if len(changed) == 0 {
+		return shapes
+	}
+	least := map[int]float64{}
+	for _, name := range changed {
+		for size, d := range distances(shapes, name) {
+			if before, found := least[size]; !found || d < before {
+				least[size] = d
+			}
+		}
+	}
+	part := *shapes
+	part.Blocks = slices.DeleteFunc(slices.Clone(shapes.Blocks), func(b timings.Block) bool {
+		d, timed := least[b.Size]
+		return timed && d <= near
+	})
+	return part.Without(changed)
+}

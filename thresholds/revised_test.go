@@ -68,3 +68,26 @@ func TestRunsBeforeARevision(t *testing.T) {
 		t.Errorf("sizes %v without a revision, want those of both runs", r.Curves.Sizes)
 	}
 }
+
+// Shapes at which an implementation was near the fastest before it changed are left out. At others, the rest still counts.
+func TestShapesBeforeARevision(t *testing.T) {
+	set := &timings.Set{Implementations: []string{"go", "go-parallel", "gpu"}, Shapes: map[int][]int{}}
+	for size, seconds := range map[int][]float64{1: {1, 1.1, 30}, 2: {30, 9, 1}, 3: {200, 30, 1}, 4: {1, math.NaN(), 2}} {
+		set.Shapes[size] = []int{size}
+		set.Blocks = append(set.Blocks, timings.Block{
+			Size: size, Twin: -1, Seconds: seconds, Iterations: make([]int, 3), Positions: make([]int, 3), GPU: make([]timings.GPUTimes, 3),
+		})
+	}
+	part := Since(set, []string{"go-parallel"})
+	if sizes := part.Sizes(); !slices.Equal(sizes, []int{3, 4}) || len(part.Shapes) != 2 {
+		t.Errorf("shapes %v are left, want 3 and 4", sizes)
+	}
+	for _, b := range part.Blocks {
+		if b.Timed(1) || !b.Timed(0) || !b.Timed(2) {
+			t.Errorf("shape %d has %v", b.Size, b.Seconds)
+		}
+	}
+	if same := Since(set, nil); same != set {
+		t.Error("nothing has changed, and it is another set")
+	}
+}
