@@ -317,11 +317,33 @@ func TestHopelesslyBehind(t *testing.T) {
 // If the fastest implementation fails, another one may no longer be hopelessly slow.
 func TestBehindWhoFails(t *testing.T) {
 	callables := []*callable{{seconds: 1e-3}, {seconds: 5e-3}, {seconds: 30e-3}}
+	for _, c := range callables {
+		c.implementation = &implementation{}
+	}
 	if near := markBehind(callables); len(near) != 1 || callables[0].behind || !callables[1].behind || !callables[2].behind {
 		t.Errorf("%d are not behind the first", len(near))
 	}
 	if near := markBehind(callables[1:]); len(near) != 1 || callables[1].behind || !callables[2].behind {
 		t.Errorf("%d are not behind the second", len(near))
+	}
+}
+
+// An implementation on several cores is behind only if its counterpart on one core is.
+func TestBehindItsCounterpart(t *testing.T) {
+	of := func(name string, cores kernels.Cores, seconds float64) *callable {
+		return &callable{implementation: &implementation{Implementation: kernels.Implementation{Name: name, Processor: kernels.CPU, Cores: cores}}, seconds: seconds}
+	}
+	for name, c := range map[string]struct {
+		one, others float64
+		behind      bool
+	}{
+		"the counterpart is the fastest": {4e-6, 8e-6, false}, "the counterpart is behind, too": {50e-6, 8e-6, true},
+	} {
+		parallel := of("go-parallel/fft", kernels.AllCores, 2e-3)
+		markBehind([]*callable{of("go/fft", kernels.OneCore, c.one), of("fftw/fft", kernels.OneCore, c.others), parallel})
+		if parallel.behind != c.behind {
+			t.Errorf("%s: behind is %v", name, parallel.behind)
+		}
 	}
 }
 

@@ -78,7 +78,8 @@ type Options struct {
 	// Include says which implementations are timed; nil means all.
 	Include func(implementation string) bool
 
-	// Memory is the machine's memory in bytes; 0 means unknown. Sizes that would take more than half of it are not visited.
+	// Memory is the machine's memory in bytes; 0 means unknown. Sizes that would take more than half of it are not visited, and the
+	// garbage collector, which is off during a sweep, runs before the process takes more than half.
 	Memory int64
 
 	Clock    Clock  // nil means SystemClock
@@ -194,6 +195,9 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		if o.Memory > 0 { // the collector then runs before the system kills the process, and costs a block
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(o.Memory / 2))
+		}
 	}
 
 	s := newSweep(o, len(cases))

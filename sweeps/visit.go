@@ -307,14 +307,20 @@ const (
 	hopelessBlocksOfSpace = 1
 )
 
-// markBehind marks callables that are hopelessly slow beside the fastest one, and returns the others.
+// markBehind marks callables that are hopelessly slow beside the fastest one, and returns the others. One on several cores is
+// not marked if its counterpart on one core is not: a call that waited in vain for a core that another program had took a
+// hundred times as long as it takes, and a single block would say so for good.
 func markBehind(callables []*callable) (near []*callable) {
 	fastest := math.Inf(1)
 	for _, c := range callables {
 		fastest = min(fastest, c.seconds)
 	}
+	slow := func(c *callable) bool { return c.seconds > hopeless*fastest }
 	for _, c := range callables {
-		if c.behind = c.seconds > hopeless*fastest; !c.behind {
+		c.behind = slow(c) && !slices.ContainsFunc(callables, func(one *callable) bool {
+			return one.spreads() != c.spreads() && one.Name == kernels.OnOne(c.Name) && !slow(one)
+		})
+		if !c.behind {
 			near = append(near, c)
 		}
 	}

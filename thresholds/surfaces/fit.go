@@ -19,6 +19,7 @@
 package surfaces
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -69,11 +70,65 @@ type part struct {
 }
 
 // New fits a problem. It leaves out implementations that were timed at too few shapes. It fails if none is left.
-func New(p *Problem) (*Fit, error) { return newFit(p, nil, true) }
+//
+// A time that is many times the one that the other shapes predict is left out: see mostError.
+func New(p *Problem) (*Fit, error) { return trimmed(p, nil, true) }
 
 // More fits a problem that has more points than this fit. If search is true, the search for the hyperparameters begins at
 // those of this fit. Otherwise they are kept. If the two fits do not have the same implementations, the search begins anew.
-func (f *Fit) More(p *Problem, search bool) (*Fit, error) { return newFit(p, f, search) }
+func (f *Fit) More(p *Problem, search bool) (*Fit, error) { return trimmed(p, f, search) }
+
+// trimmed fits a problem, and fits it again as long as it finds times to leave out.
+func trimmed(p *Problem, from *Fit, search bool) (*Fit, error) {
+	f, err := newFit(p, from, search)
+	for n := 0; n < mostTrims && err == nil; n++ {
+		rest := f.withoutOutliers(p)
+		if rest == nil {
+			break
+		}
+		p = rest
+		f, err = newFit(p, f, search)
+	}
+	return f, err
+}
+
+// mostError is the greatest error of a log-time that is fitted. In a call that takes longer, the implementation waited for
+// something that was not there, such as a core that another program had. Such a call says nothing of others, and one of 400
+// times the usual time, at one of a hundred shapes, made an implementation seem three times as slow everywhere. A slow path
+// that more shapes take is predicted from these.
+var mostError = math.Log(8)
+
+const (
+	mostTrims    = 3  // greatest number of fits with fewer times
+	trimmedShare = 20 // of so many times of an implementation, at most one is left out in a fit, or one of all
+)
+
+// withoutOutliers returns the problem without the times whose errors are above mostError, or nil if there are none.
+func (f *Fit) withoutOutliers(p *Problem) *Problem {
+	rest := *p
+	for n := range f.parts {
+		of := &f.parts[n]
+		var out []int
+		for k, e := range of.errors {
+			if e > mostError {
+				out = append(out, k)
+			}
+		}
+		slices.SortFunc(out, func(a, b int) int { return cmp.Compare(of.errors[b], of.errors[a]) })
+		for _, k := range out[:min(len(out), max(1, len(of.points)/trimmedShare))] {
+			if &rest.Points[0] == &p.Points[0] {
+				rest.Points = slices.Clone(p.Points)
+			}
+			point := &rest.Points[of.points[k]]
+			point.LogSeconds = slices.Clone(point.LogSeconds)
+			point.LogSeconds[f.index[n]] = math.NaN()
+		}
+	}
+	if &rest.Points[0] == &p.Points[0] {
+		return nil
+	}
+	return &rest
+}
 
 func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 	if len(p.Features) == 0 || len(p.Features) > surface.MostFeatures {

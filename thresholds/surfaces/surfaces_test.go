@@ -211,6 +211,37 @@ func TestJudge(t *testing.T) {
 }
 
 // The same seed gives the same shapes, and another seed gives others. No shape comes twice, and none is above the limit.
+// In one call, an implementation waited for something that was not there. Predictions elsewhere are as without that call.
+func TestACallThatWaited(t *testing.T) {
+	set, s, _ := run(t, 120, 0.02, 3)
+	clean, err := New(problemOf(set, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := set.Sizes()[40]
+	for HeldOut(s.At(waited)) {
+		waited = set.Sizes()[slices.Index(set.Sizes(), waited)+1]
+	}
+	for k := range set.Blocks {
+		if b := &set.Blocks[k]; b.Size == waited {
+			b.Seconds[1] *= 400
+		}
+	}
+	fit, err := New(problemOf(set, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if risk := fit.Surface.Implementations[1].Risk; risk > clean.Surface.Implementations[1].Risk+0.02 {
+		t.Errorf("the risk is %.3f, and %.3f without the call", risk, clean.Surface.Implementations[1].Risk)
+	}
+	for _, size := range set.Sizes() {
+		was, is := clean.Predict(s.At(size))[1].LogSeconds, fit.Predict(s.At(size))[1].LogSeconds
+		if math.Abs(is-was) > 0.1 {
+			t.Errorf("%v: predicted %.3f times as long as without the call", s.At(size), math.Exp(is-was))
+		}
+	}
+}
+
 func TestPlanner(t *testing.T) {
 	one, _, _ := run(t, 50, 0, 7)
 	again, _, _ := run(t, 50, 0, 7)
