@@ -196,7 +196,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		defer runtime.UnlockOSThread()
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 		if o.Memory > 0 { // the collector then runs before the system kills the process, and costs a block
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(o.Memory / 2))
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), o.Memory/2)))
 		}
 	}
 
