@@ -237,13 +237,17 @@ func (p *Pool) newJob(n, grain int, t Task) *job {
 	return j
 }
 
-// invite offers each share but the caller's to a helper. Helpers without work come first.
+// invite offers each share but the caller's to a helper of its own. Helpers without work come first. A helper that computed at
+// the first look may have no work at the second, so the last look is for such helpers again.
 func (p *Pool) invite(j *job) {
 	shares := j.shares[1:]
-	for _, before := range []*share{nil, busy} {
+	for look, before := range [...]*share{nil, busy, nil} {
 		for _, h := range p.helpers {
 			if len(shares) == 0 {
 				return
+			}
+			if look > 0 && j.invited(h, len(j.shares)-len(shares)) {
+				continue
 			}
 			s := shares[0]
 			s.state, s.helper, s.behind = offered, h, before
@@ -255,6 +259,16 @@ func (p *Pool) invite(j *job) {
 			}
 		}
 	}
+}
+
+// invited reports whether one of the first n shares was offered to a helper.
+func (j *job) invited(h *helper, n int) bool {
+	for _, s := range j.shares[1:n] {
+		if s.helper == h {
+			return true
+		}
+	}
+	return false
 }
 
 // finish stops the claims, withdraws the invitations that no helper has accepted, and waits for the helpers that have. This
