@@ -36,11 +36,7 @@ func Current(sets []*timings.Set) []*timings.Set {
 			if len(of) == 0 {
 				without = append(without, r)
 			}
-			for size, d := range of {
-				if before, found := known[size]; !found || d < before {
-					known[size] = d
-				}
-			}
+			lower(known, of)
 		}
 		for _, r := range without {
 			part := *current[r]
@@ -73,6 +69,15 @@ func distances(set *timings.Set, name string) map[int]float64 {
 	return least
 }
 
+// lower lowers the distances by size to others where these are less, and takes those of sizes that it lacks.
+func lower(least, others map[int]float64) {
+	for size, d := range others {
+		if before, found := least[size]; !found || d < before {
+			least[size] = d
+		}
+	}
+}
+
 // distanceAt returns the distance at the known size that is next to a size, or +Inf if none is within reach.
 func distanceAt(known map[int]float64, size int) float64 {
 	next, of := math.Log(reach)+1e-9, math.Inf(1)
@@ -93,11 +98,7 @@ func Since(shapes *timings.Set, changed []string) *timings.Set {
 	}
 	least := map[int]float64{}
 	for _, name := range changed {
-		for size, d := range distances(shapes, name) {
-			if before, found := least[size]; !found || d < before {
-				least[size] = d
-			}
-		}
+		lower(least, distances(shapes, name))
 	}
 	part := *shapes
 	part.Blocks = slices.DeleteFunc(slices.Clone(shapes.Blocks), func(b timings.Block) bool {

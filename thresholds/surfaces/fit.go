@@ -103,9 +103,11 @@ const (
 	trimmedShare = 20 // of so many times of an implementation, at most one is left out in a fit, or one of all
 )
 
-// withoutOutliers returns the problem without the times whose errors are above mostError, or nil if there are none.
+// withoutOutliers returns the problem without the times whose errors are above mostError, or nil if there are none. It leaves
+// every implementation enough times to be fitted.
 func (f *Fit) withoutOutliers(p *Problem) *Problem {
-	rest := *p
+	rest, found := *p, false
+	rest.Points = slices.Clone(p.Points)
 	for n := range f.parts {
 		of := &f.parts[n]
 		var out []int
@@ -115,16 +117,14 @@ func (f *Fit) withoutOutliers(p *Problem) *Problem {
 			}
 		}
 		slices.SortFunc(out, func(a, b int) int { return cmp.Compare(of.errors[b], of.errors[a]) })
-		for _, k := range out[:min(len(out), max(1, len(of.points)/trimmedShare))] {
-			if &rest.Points[0] == &p.Points[0] {
-				rest.Points = slices.Clone(p.Points)
-			}
+		for _, k := range out[:min(len(out), max(1, len(of.points)/trimmedShare), len(of.points)-leastPoints)] {
+			found = true
 			point := &rest.Points[of.points[k]]
 			point.LogSeconds = slices.Clone(point.LogSeconds)
 			point.LogSeconds[f.index[n]] = math.NaN()
 		}
 	}
-	if &rest.Points[0] == &p.Points[0] {
+	if !found {
 		return nil
 	}
 	return &rest
