@@ -146,7 +146,7 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 // onOneCore reports whether an implementation of a case computes on one core.
 func onOneCore(c *calibration.Case, name string) bool {
 	k := slices.IndexFunc(c.Implementations, func(i calibration.Implementation) bool { return i.Name == name })
-	return k >= 0 && c.Implementations[k].Processor == string(kernels.CPU) && kernels.OnOne(name) == name
+	return k >= 0 && c.Implementations[k].Processor == string(kernels.CPU) && timings.OnOne(name) == name
 }
 
 // within fits a case once more for each of its error bounds, to the times of those implementations alone that promise the

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 
 	"crossover/native/openblas"
 	"crossover/pool"
@@ -169,10 +168,6 @@ func OnPool[P any](makers Makers[P]) Makers[P] {
 		return all
 	}
 }
-
-// OnOne returns the name of an implementation's counterpart on one core: "go/direct" for "go-parallel/direct". The counterpart
-// of an implementation on one core is itself.
-func OnOne(name string) string { return strings.Replace(name, "-parallel", "", 1) }
 
 // Within returns the implementations of makers with an error bound of their own, in place of the operation's tolerance. If
 // one implementation of an operation has a bound, all have. A plan with a limit ([Plan.SetMaxError]) chooses among those

@@ -61,11 +61,3 @@ func TestCallsTellWhetherTheyAreDivided(t *testing.T) {
 		}
 	}
 }
-
-func TestOnOne(t *testing.T) {
-	for name, want := range map[string]string{"go": "go", "go-parallel": "go", "go-parallel/direct": "go/direct", "fftw/fft": "fftw/fft"} {
-		if got := OnOne(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-}

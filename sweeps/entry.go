@@ -126,7 +126,7 @@ func (e *entry) times(impl *implementation, size int) bool {
 
 // timesOnOne reports whether the counterpart on one core of an implementation on several is timed at a size.
 func (e *entry) timesOnOne(impl *implementation, size int) bool {
-	name := kernels.OnOne(impl.Name)
+	name := timings.OnOne(impl.Name)
 	return name != impl.Name && slices.ContainsFunc(e.implementations, func(other *implementation) bool {
 		return other.Name == name && e.times(other, size)
 	})

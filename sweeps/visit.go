@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"crossover/kernels"
+	"crossover/timings"
 )
 
 const (
@@ -318,7 +319,7 @@ func markBehind(callables []*callable) (near []*callable) {
 	slow := func(c *callable) bool { return c.seconds > hopeless*fastest }
 	for _, c := range callables {
 		c.behind = slow(c) && !slices.ContainsFunc(callables, func(one *callable) bool {
-			return one.spreads() != c.spreads() && one.Name == kernels.OnOne(c.Name) && !slow(one)
+			return one.spreads() != c.spreads() && one.Name == timings.OnOne(c.Name) && !slow(one)
 		})
 		if !c.behind {
 			near = append(near, c)

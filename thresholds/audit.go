@@ -198,9 +198,14 @@ func (a *Auditor) Limit(high int) {
 	a.first.pending = slices.DeleteFunc(a.first.pending, func(p int) bool { return p > high })
 }
 
-// chosen returns the index of the implementation that the file chooses at a size, or −1 if the set lacks it.
+// chosen returns the index of the implementation that the file chooses at a size, or of the one whose times stand for it. It
+// returns −1 if the set has no times of it.
 func (a *Auditor) chosen(set *timings.Set, size int) int {
-	return slices.Index(set.Implementations, a.committed.choice(size))
+	i := slices.Index(set.Implementations, a.committed.choice(size))
+	if i < 0 {
+		return -1
+	}
+	return set.TimedAs(set.At(size), i)
 }
 
 // judgeSize audits one size by itself: by its later looks, or by all of its blocks if there are none. Without later looks

@@ -39,7 +39,7 @@ func (p *Processors) studyRuns(cases [][]*timings.Set) {
 		}
 		curves := h.curves()
 		stretches := partition(curves.Loss, curves.Sizes, h.band(studyTwin(h.groups())))
-		segs := segments(stretches, curves.Loss, curves.Sizes)
+		segs := segments(stretches, &curves, curves.Loss)
 		for n := 1; n < len(segs); n++ {
 			offs := h.offs(segs, n, curves.Loss)
 			if len(offs) < 2 {

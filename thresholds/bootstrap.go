@@ -80,7 +80,7 @@ func (b *bootstrap) resample(resamples int, withinRun bool) {
 			b.moveRuns(1)
 		}
 		stretches := partition(b.loss, b.curves.Sizes, b.history.band(b.twin))
-		b.again = append(b.again, segments(stretches, b.loss, b.curves.Sizes))
+		b.again = append(b.again, segments(stretches, b.curves, b.loss))
 	}
 }
 

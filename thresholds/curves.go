@@ -21,6 +21,8 @@ type Curves struct {
 	// Loss[i][s] is the log-ratio of implementation i's time to that of the best one at Sizes[s]: the difference of their
 	// median log-ratios to their block's fastest. It is at least 0, and +Inf if i was not measured. Decisions use it.
 	Loss [][]float64
+
+	counterparts []int // by implementations: see timings.Counterparts
 }
 
 // Summarise returns the curves of a case. sets are its samples, one set for each run.
@@ -61,8 +63,21 @@ func (h *history) of(runs [][]group) *history {
 	return part
 }
 
+func (h *history) counterparts() []int { return timings.Counterparts(h.implementations) }
+
+// timedAs returns the implementation whose log-ratios in some blocks are those of implementation i: itself, or its counterpart
+// if i was not timed in any of them.
+func (h *history) timedAs(logs [][]float64, i int) int {
+	one := h.counterparts()[i]
+	if one < 0 || slices.ContainsFunc(logs, func(l []float64) bool { return !math.IsNaN(l[i]) }) {
+		return i
+	}
+	return one
+}
+
 func (h *history) curves() Curves {
 	c := Curves{Implementations: h.implementations, Sizes: h.pool.sizes, Blocks: make([]int, len(h.pool.sizes))}
+	c.counterparts = h.counterparts()
 	c.Seconds, c.Loss = newTable(len(h.implementations), len(c.Sizes)), newTable(len(h.implementations), len(c.Sizes))
 	for s, size := range c.Sizes {
 		for i := range h.implementations {

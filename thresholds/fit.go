@@ -80,7 +80,7 @@ func divide(h *history, o Options) (Result, []stretch) {
 	loss, sizes := result.Curves.Loss, result.Curves.Sizes
 	stretches := partition(loss, sizes, band)
 	result.lone = loneSizes(stretches)
-	result.Segments = segments(stretches, loss, sizes)
+	result.Segments = segments(stretches, &result.Curves, loss)
 	if len(stretches) == 1 {
 		return result, stretches
 	}
@@ -100,7 +100,7 @@ func divide(h *history, o Options) (Result, []stretch) {
 	}
 	doubts := f.doubts(stretches)
 	stretches = f.stretches
-	result.Segments = segments(stretches, loss, sizes)
+	result.Segments = segments(stretches, &result.Curves, loss)
 	stands := standIns(loss, stretches, band)
 	for n := range result.Segments {
 		result.Segments[n].Support, result.Segments[n].Doubts = f.supports[n], doubts[n]

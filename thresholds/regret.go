@@ -37,7 +37,8 @@ func (h *history) regretOfRuns() Regret {
 				continue // choices promise nothing beyond the measured range
 			}
 			for _, v := range visitRanges(g) {
-				if l, ok := halfLoss(g.logs[v[0]:v[1]], choose(g.size)); ok {
+				logs := g.logs[v[0]:v[1]]
+				if l, ok := halfLoss(logs, h.timedAs(logs, choose(g.size))); ok {
 					all = append(all, loss{l, spans[s] * float64(v[1]-v[0]) / float64(len(g.logs))})
 				}
 			}
@@ -66,7 +67,7 @@ func (h *history) regretOfHalves() Regret {
 		choose, _, _ := h.of([][]group{rest}).choice()
 		for s, g := range groups {
 			kept, out := g.halves(parity)
-			if l, ok := heldLoss(middles(kept.logs), middles(out.logs), choose(g.size)); ok {
+			if l, ok := heldLoss(middles(kept.logs), middles(out.logs), h.timedAs(g.logs, choose(g.size))); ok {
 				bySize[s] = append(bySize[s], loss{l, 1})
 			}
 		}
@@ -162,9 +163,9 @@ func regretOf(losses []loss) Regret {
 
 // choice returns the choices of a history by size, and its least and greatest size.
 func (h *history) choice() (at func(size int) int, from, to int) {
-	loss := h.curves().Loss
-	stretches := partition(loss, h.pool.sizes, h.band(studyTwin(h.groups())))
-	segs := segments(stretches, loss, h.pool.sizes)
+	curves := h.curves()
+	stretches := partition(curves.Loss, h.pool.sizes, h.band(studyTwin(h.groups())))
+	segs := segments(stretches, &curves, curves.Loss)
 	return func(size int) int {
 		chosen := segs[0].Implementation
 		for _, s := range segs[1:] {

@@ -47,7 +47,7 @@ func TestTheLuckOfARunFollowsItsCurves(t *testing.T) {
 	curves := h.curves()
 	stretches := partition(curves.Loss, curves.Sizes, math.Log1p(MinTieBand))
 	b := bootstrap{
-		segments: segments(stretches, curves.Loss, curves.Sizes), curves: &curves, history: h,
+		segments: segments(stretches, &curves, curves.Loss), curves: &curves, history: h,
 		between: []spread{{}, {own: 5}}, rng: rng,
 	}
 	b.prepare()
@@ -100,7 +100,7 @@ func TestRunsDifferInAWideBracket(t *testing.T) {
 		return 0.2*math.Log(500/float64(size)) + 0.05*float64(run-1)
 	}))
 	curves := h.curves()
-	segs := segments(partition(curves.Loss, curves.Sizes, math.Log1p(MinTieBand)), curves.Loss, curves.Sizes)
+	segs := segments(partition(curves.Loss, curves.Sizes, math.Log1p(MinTieBand)), &curves, curves.Loss)
 	if len(segs) != 2 {
 		t.Fatalf("segments are %+v", segs)
 	}

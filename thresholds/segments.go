@@ -17,15 +17,17 @@ type Segment struct {
 	edge float64 // From without rounding to a size
 }
 
-// segments returns the stretches as segments, with edges at whole sizes.
-func segments(stretches []stretch, loss [][]float64, sizes []int) []Segment {
+// segments returns the stretches of curves as segments, with edges at whole sizes. loss is that of the curves, or of a resample
+// of them.
+func segments(stretches []stretch, c *Curves, loss [][]float64) []Segment {
+	sizes := c.Sizes
 	out := make([]Segment, len(stretches))
 	for n, r := range stretches {
 		out[n] = Segment{Implementation: r.implementation, From: sizes[0], To: sizes[len(sizes)-1], Support: 1}
 		if n == 0 {
 			continue
 		}
-		x := edge(loss, stretches[n-1].implementation, r.implementation, r.from-1, r.from, sizes)
+		x := c.edge(loss, stretches[n-1].implementation, r.implementation, r.from-1)
 		// The first size of the segment is the next whole one, and never a measured one of the other side.
 		from := min(max(int(math.Ceil(x-1e-9)), sizes[r.from-1]+1), sizes[r.from])
 		out[n].edge, out[n].From, out[n].Low, out[n].High = x, from, from, from
@@ -37,10 +39,13 @@ func segments(stretches []stretch, loss [][]float64, sizes []int) []Segment {
 // edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero. It interpolates linearly
 // in log-size between two neighbouring measured sizes. If the sign does not change, it returns their geometric mean. If one
 // of the two implementations was not measured on the other's side, the edge is that one's own last size, because it may not
-// be able to run beyond it.
-func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
-	x0, x1 := math.Log(float64(sizes[below])), math.Log(float64(sizes[above]))
-	d0, d1 := loss[i][below]-loss[j][below], loss[i][above]-loss[j][above]
+// be able to run beyond it. But if j runs on several cores and its counterpart on one was measured below, that one's time is
+// j's, which divides no call of that size. So the edge between both is at the lower size: between the two, j is not slower,
+// whether it divides a call or not.
+func (c *Curves) edge(loss [][]float64, i, j, below int) float64 {
+	above := below + 1
+	x0, x1 := math.Log(float64(c.Sizes[below])), math.Log(float64(c.Sizes[above]))
+	d0, d1 := loss[i][below]-loss[c.asTimed(loss, j, below)][below], loss[i][above]-loss[j][above]
 	t := d0 / (d0 - d1)
 	switch {
 	case math.IsInf(d1, 1):
@@ -51,6 +56,15 @@ func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
 		t = 0.5
 	}
 	return math.Exp(x0 + t*(x1-x0))
+}
+
+// asTimed returns the implementation whose loss at a size is that of implementation i: itself, or its counterpart on one core
+// if i was not timed there.
+func (c *Curves) asTimed(loss [][]float64, i, size int) int {
+	if one := c.counterparts[i]; one >= 0 && math.IsInf(loss[i][size], 1) {
+		return one
+	}
+	return i
 }
 
 // widen extends an interval to the whole bracket, which is the two measured sizes beside a threshold, in three cases. In the

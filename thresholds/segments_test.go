@@ -10,22 +10,30 @@ func TestEdge(t *testing.T) {
 	for name, c := range map[string]struct {
 		below, above float64 // loss of the one minus loss of the other
 		want         float64
+		counterpart  bool // whether the one is the other's counterpart on one core
 	}{
-		"in the middle":                   {-0.2, 0.2, 200},
-		"near the lower size":             {-0.1, 0.3, 100 * math.Sqrt2},
-		"at the lower size":               {0, 0.3, 100},
-		"at the upper size":               {-0.3, 0, 400},
-		"no difference":                   {0, 0, 200},
-		"no change of sign":               {0.1, 0.2, 200},
-		"the wrong way":                   {0.1, -0.1, 200},
-		"unmeasured above":                {-0.1, inf, 100},
-		"unmeasured above, the wrong way": {0.1, inf, 100},
-		"unmeasured below":                {math.Inf(-1), 0.1, 400},
-		"neither was measured":            {math.NaN(), math.NaN(), 200},
+		"in the middle":                   {-0.2, 0.2, 200, false},
+		"near the lower size":             {-0.1, 0.3, 100 * math.Sqrt2, false},
+		"at the lower size":               {0, 0.3, 100, false},
+		"at the upper size":               {-0.3, 0, 400, false},
+		"no difference":                   {0, 0, 200, false},
+		"no change of sign":               {0.1, 0.2, 200, false},
+		"the wrong way":                   {0.1, -0.1, 200, false},
+		"unmeasured above":                {-0.1, inf, 100, false},
+		"unmeasured above, the wrong way": {0.1, inf, 100, false},
+		"unmeasured below":                {math.Inf(-1), 0.1, 400, false},
+		"undivided below":                 {math.Inf(-1), 0.1, 100, true},
+		"slower once it is divided":       {math.Inf(-1), -0.1, 200, true},
+		"neither was measured":            {math.NaN(), math.NaN(), 200, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			loss := [][]float64{{c.below, c.above}, {0, 0}}
-			if got := edge(loss, 0, 1, 0, 1, sizes); math.Abs(got-c.want) > 1e-9*c.want {
+			curves := &Curves{Sizes: sizes, counterparts: []int{-1, -1}}
+			if c.counterpart {
+				curves.counterparts[1] = 0
+				loss = [][]float64{{0, c.above}, {inf, 0}}
+			}
+			if got := curves.edge(loss, 0, 1, 0); math.Abs(got-c.want) > 1e-9*c.want {
 				t.Errorf("edge is %v, want %v", got, c.want)
 			}
 		})

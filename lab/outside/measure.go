@@ -57,7 +57,7 @@ func (o *outcome) answered() bool { return o.err == nil && o.explanation.Answer 
 func (o *outcome) chosen() int {
 	name := o.explanation.Implementation
 	if slices.Contains(o.undivided, name) {
-		name = kernels.OnOne(name)
+		name = onOne(name)
 	}
 	return slices.IndexFunc(o.entrants, func(e entrant) bool { return e.name == name })
 }
@@ -151,7 +151,7 @@ func (o *outcome) enter(bind binding, name string) error {
 // dividesNothing reports whether a call by an implementation on several cores is computed on one, as its counterpart computes
 // it, which has entered. Two times of one program would differ by luck alone. Only the pool tells, which OpenBLAS does not use.
 func (o *outcome) dividesNothing(e *entrant) (bool, error) {
-	one := kernels.OnOne(e.name)
+	one := onOne(e.name)
 	if one == e.name || strings.HasPrefix(e.name, "openblas") || !slices.ContainsFunc(o.entrants, func(e entrant) bool { return e.name == one }) {
 		return false, nil
 	}
@@ -240,3 +240,6 @@ func (o *outcome) near() bool {
 	slices.Sort(medians)
 	return len(medians) > 1 && medians[1] < tie*medians[0]
 }
+
+// onOne returns the name of the implementation that computes on one core what another one computes on several.
+func onOne(name string) string { return strings.Replace(name, "-parallel", "", 1) }

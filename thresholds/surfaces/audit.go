@@ -202,7 +202,7 @@ func (a *Auditor) judge(set *timings.Set, size int, audit *Audit) (one ShapeAudi
 	one = ShapeAudit{Shape: a.space.At(size), Weight: float64(a.times[size])}
 	one.Chosen, one.Best, one.Loss = slices.Index(set.Implementations, a.choice(one.Shape)), fastest(quiet, quiet), math.NaN()
 	if one.Chosen >= 0 {
-		one.Chosen = timedAs(set.Implementations, quiet, one.Chosen)
+		one.Chosen = set.TimedAs(quiet, one.Chosen)
 	}
 	if one.Chosen >= 0 && len(quiet) > 0 {
 		one.Loss, one.standardError = lossOf(parted(quiet), one.Chosen)

@@ -29,6 +29,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"crossover/calibration/surface"
+	"crossover/timings"
 )
 
 // Point has the measured times at one shape.
@@ -149,10 +150,9 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 			f.parts = append(f.parts, part{points: timed})
 		}
 	}
+	counterparts := timings.Counterparts(p.Implementations)
 	for n, i := range f.index {
-		f.parts[n].serial = slices.IndexFunc(f.index, func(j int) bool {
-			return j != i && p.Implementations[j] == serialName(p.Implementations[i])
-		})
+		f.parts[n].serial = slices.Index(f.index, counterparts[i])
 	}
 	if len(f.parts) == 0 {
 		return nil, errors.New("surfaces: no implementation was timed at enough shapes")

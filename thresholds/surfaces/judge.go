@@ -45,7 +45,7 @@ func (j *Judged) take(set *timings.Set, shape func(size int) []int, choose func(
 		blocks, ranking := quietOf(set.At(size)), choose(at)
 		chosen := -1
 		for _, i := range ranking {
-			if chosen = timedAs(set.Implementations, blocks, i); chosen >= 0 {
+			if chosen = set.TimedAs(blocks, i); chosen >= 0 {
 				break
 			}
 		}
@@ -56,23 +56,6 @@ func (j *Judged) take(set *timings.Set, shape func(size int) []int, choose func(
 			j.Shapes, j.Losses = append(j.Shapes, at), append(j.Losses, loss)
 		}
 	}
-}
-
-// timedAs returns the implementation whose times in some blocks are those of implementation i: itself, or the one on one core
-// if i, on all cores, was not timed because it computes short calls on one core. It returns −1 if neither was timed.
-func timedAs(implementations []string, blocks []timings.Block, i int) int {
-	if timed(blocks, i) {
-		return i
-	}
-	if one := slices.Index(implementations, serialName(implementations[i])); one >= 0 && timed(blocks, one) {
-		return one
-	}
-	return -1
-}
-
-// timed reports whether an implementation was timed in some of the blocks.
-func timed(blocks []timings.Block, i int) bool {
-	return slices.ContainsFunc(blocks, func(b timings.Block) bool { return b.Timed(i) })
 }
 
 // mostParts is the greatest number of parts into which the blocks of a shape are divided. A fitted shape has three blocks.
@@ -119,7 +102,7 @@ func fastest(blocks, others []timings.Block) int {
 		return best
 	}
 	for i := range blocks[0].Seconds {
-		if log := medianLog(blocks, i); log < least && timed(others, i) {
+		if log := medianLog(blocks, i); log < least && slices.ContainsFunc(others, func(b timings.Block) bool { return b.Timed(i) }) {
 			best, least = i, log
 		}
 	}

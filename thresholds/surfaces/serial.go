@@ -1,18 +1,10 @@
 package surfaces
 
-import (
-	"strings"
-
-	"crossover/calibration/surface"
-)
+import "crossover/calibration/surface"
 
 // A library on all cores has most of the peculiarities that it has on one core, such as slow lengths. So the process of its
 // implementation on all cores is that of the implementation on one core plus a process for their ratio. The sum has the form
 // of any other implementation in the file.
-
-// serialName returns the name of the implementation that computes the same on one core. Package kernels puts "-parallel"
-// before a variant.
-func serialName(name string) string { return strings.Replace(name, "-parallel", "", 1) }
 
 // order returns the parts in an order in which each comes after its serial part.
 func (f *Fit) order() []int {

@@ -1,0 +1,71 @@
+package thresholds_test
+
+import (
+	"math"
+	"testing"
+
+	"crossover/thresholds"
+	"crossover/timings"
+)
+
+// from is a cost that is measured from a size on.
+func from(low float64, cost func(float64) float64) func(float64) float64 {
+	return func(n float64) float64 {
+		if n < low {
+			return math.NaN()
+		}
+		return cost(n)
+	}
+}
+
+// undivided returns a world in which go-parallel divides calls from a size on. Below, only go is timed for both.
+func undivided(seed uint64, size float64, more ...func(float64) float64) *world {
+	w := newWorld(seed, append([]func(float64) float64{costA, from(size, func(n float64) float64 { return costA(n) / 2 })}, more...)...)
+	copy(w.names, []string{"go", "go-parallel", "other"})
+	return w
+}
+
+// Between the last size at which go-parallel divided nothing and the first one at which it did, it is never slower than go.
+// So it is chosen there, whatever its first time says, and the interval says that nothing was measured in between.
+func TestTheThresholdOfADividedLoopIsAtItsLowEnd(t *testing.T) {
+	w := undivided(21, 3000)
+	r := thresholds.Fit([]*timings.Set{w.set(15, 64, 256, 1024, 4096, 16384)}, thresholds.Options{Seed: 5, Resamples: 300})
+	if len(r.Segments) != 2 || r.Segments[0].Implementation != 0 || r.Segments[1].Implementation != 1 {
+		t.Fatalf("segments are %+v", r.Segments)
+	}
+	if s := r.Segments[1]; s.From != 1025 || s.Low != 1024 || s.High != 4096 {
+		t.Errorf("go-parallel is chosen from %d (%d to %d), want 1025 (1024 to 4096)", s.From, s.Low, s.High)
+	}
+}
+
+// Where the chosen go-parallel divides nothing, the time of go is its time: for the regret of a fit, and for an audit.
+func TestTheCounterpartsTimeIsJudged(t *testing.T) {
+	always := func(int) string { return "go-parallel" }
+	sizes := []int{90, 150, 300, 500, 900, 1100, 3000, 9000}
+	a, _ := audit(t, undivided(22, 1e6), always, sizes, 200)
+	if a.Finding != thresholds.Holds || len(a.Sizes) != len(sizes) || math.Abs(a.Regret) > 0.02 {
+		t.Errorf("beside go alone: %v at %d sizes, regret %.3f", a.Finding, len(a.Sizes), a.Regret)
+	}
+	half := func(n float64) float64 { return costA(n) / 2 }
+	a, _ = audit(t, undivided(23, 1e6, half), always, sizes, 200)
+	if a.Finding != thresholds.Drifted || math.Abs(a.Regret-1) > 0.1 {
+		t.Errorf("beside one that takes half the time: %v, regret %.3f, want a drift of 1", a.Finding, a.Regret)
+	}
+
+	// One run chooses go-parallel above 1024. Another run finds that at 2048 it divides nothing, and that a third implementation
+	// takes half its time.
+	at2048 := func(n float64) float64 {
+		if n != 2048 {
+			return math.NaN()
+		}
+		return costA(n) / 2
+	}
+	sets := []*timings.Set{
+		undivided(24, 3000, at2048).set(15, 64, 256, 1024, 4096, 16384),
+		undivided(25, 3000, at2048).set(15, 64, 256, 1024, 2048, 4096, 16384),
+	}
+	r := thresholds.Fit(sets, thresholds.Options{Seed: 5, Resamples: 100})
+	if r.Regret.Parts != 2 || r.Regret.Mean < 0.02 {
+		t.Errorf("regret of two runs is %+v, want a loss at 2048", r.Regret)
+	}
+}

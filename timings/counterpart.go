@@ -1,0 +1,44 @@
+package timings
+
+import (
+	"slices"
+	"strings"
+)
+
+// An implementation on several cores has a counterpart: the implementation that computes the same on one core. If a call is
+// too short to be divided, both are the same program. Then a sweep times the counterpart alone, see package sweeps, and its
+// times stand for both.
+
+// OnOne returns the name of an implementation's counterpart on one core: "go/direct" for "go-parallel/direct". The counterpart
+// of an implementation on one core is itself.
+func OnOne(name string) string { return strings.Replace(name, "-parallel", "", 1) }
+
+// Counterparts returns, for each implementation, the index of its counterpart, or −1 if it is on one core or has none among
+// them.
+func Counterparts(implementations []string) []int {
+	out := make([]int, len(implementations))
+	for i, name := range implementations {
+		out[i] = -1
+		if one := OnOne(name); one != name {
+			out[i] = slices.Index(implementations, one)
+		}
+	}
+	return out
+}
+
+// TimedAs returns the implementation whose times in some blocks are those of implementation i: itself, or its counterpart if
+// i was not timed in any of them. It returns −1 if neither was timed.
+func (s *Set) TimedAs(blocks []Block, i int) int {
+	if timed(blocks, i) {
+		return i
+	}
+	if one := slices.Index(s.Implementations, OnOne(s.Implementations[i])); one >= 0 && timed(blocks, one) {
+		return one
+	}
+	return -1
+}
+
+// timed reports whether an implementation was timed in some of the blocks.
+func timed(blocks []Block, i int) bool {
+	return slices.ContainsFunc(blocks, func(b Block) bool { return b.Timed(i) })
+}
