@@ -252,7 +252,7 @@ func TestASizeThatIsForeseenToCostTooMuch(t *testing.T) {
 func TestBaselinesEndWithTheirShareOfTheBudget(t *testing.T) {
 	m := newMachine()
 	o := m.options(5 * time.Second)
-	o.Sentinel = func() { m.spend(0.1) }
+	o.Sentinel = func() { m.spend(0.2) }
 	m.sweep(t, o, m.newCase("op/x=1", 16, 1<<10, quickStarter(), slowStarter()))
 	if m.now > 8 {
 		t.Errorf("the sweep took %.3g s of 5", m.now)
@@ -270,5 +270,23 @@ func TestSizesThatTheMemoryDoesNotHold(t *testing.T) {
 	}
 	if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[len(r.Warnings)-1], "GiB of memory") {
 		t.Errorf("warnings: %q", r.Warnings)
+	}
+}
+
+// Something delays one visit by a fifth of a second. The next size is measured nevertheless, and so are all others.
+func TestADelayIsNoLimit(t *testing.T) {
+	m := newMachine()
+	c := m.newCase("op/x=1", 64, 1<<20, implementation{name: "go", cost: linear(1e-6, 1e-9)})
+	problem, delayed := c.Problem, 0
+	c.Problem = func(size int, in kernels.Input) kernels.Problem {
+		if delayed == 0 && size > 1000 {
+			delayed = size
+			m.spend(0.2)
+		}
+		return problem(size, in)
+	}
+	r := m.sweep(t, m.options(10*time.Second), c)[0]
+	if _, high := timed(r, "go"); high != 1<<20 || len(r.Warnings) > 0 {
+		t.Errorf("after a delay at %d, sizes up to %d were measured; warnings: %q", delayed, high, r.Warnings)
 	}
 }

@@ -426,6 +426,15 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	return blocks, true
 }
 
+// A forecast for a size above the measured ones follows the two greatest of these. Something else on the machine may have
+// delayed the visit to one of them by some milliseconds, and then the forecast is many times too great. A limit is for the
+// whole sweep. So if the greatest measured size takes less than a shortVisit-th of what a visit may take, the size is
+// measured although the visit seems to take up to doubtfulVisit times as long as it may.
+const (
+	shortVisit    = 8
+	doubtfulVisit = 4
+)
+
 // affordHigher drops hopelessly slow implementations for a visit to a size above the measured ones, and returns those that
 // are left. If the visit would still take too long, it limits the case to smaller sizes and returns false.
 func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) ([]int, bool) {
@@ -440,7 +449,11 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 	}
 	for {
 		cost, _ := e.costs.visit(size, blocks, alive)
-		if cost <= s.visitCap {
+		most := s.visitCap
+		if known, _ := e.costs.visit(measured, blocks, alive); known <= s.visitCap/shortVisit {
+			most *= doubtfulVisit
+		}
+		if cost <= most {
 			break
 		}
 		slowest, ratio := e.costs.slowest(size, alive)
