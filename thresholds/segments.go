@@ -85,6 +85,29 @@ func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, p
 	}
 }
 
+// reachRuns extends the intervals of thresholds at which a loop on several cores begins to be divided. Such a threshold is at
+// the last size at which the loop was not divided, see edge, and each run finds it at its own last size. The next run has
+// other sizes again. So the interval reaches from the last size of the run that stopped lowest.
+func (h *history) reachRuns(segs []Segment, c *Curves, stretches []stretch) {
+	for n := 1; n < len(segs); n++ {
+		k, i := stretches[n].from, stretches[n].implementation
+		if c.asTimed(c.Loss, i, k-1) == i {
+			continue
+		}
+		for _, groups := range h.runs {
+			last := 0
+			for _, g := range groups {
+				if g.size <= c.Sizes[k-1] {
+					last = g.size
+				}
+			}
+			if last > 0 {
+				segs[n].Low = min(segs[n].Low, max(last, segs[n-1].From))
+			}
+		}
+	}
+}
+
 // loneSizes returns the indices of the sizes that are a stretch of their own.
 func loneSizes(stretches []stretch) []int {
 	var lone []int

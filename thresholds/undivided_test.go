@@ -38,6 +38,21 @@ func TestTheThresholdOfADividedLoopIsAtItsLowEnd(t *testing.T) {
 	}
 }
 
+// Each run finds that threshold at its own last size below it, so the interval of several runs holds all of these.
+func TestTheIntervalOfADividedLoopHoldsEveryRunsThreshold(t *testing.T) {
+	sets := []*timings.Set{
+		undivided(26, 3000).set(15, 64, 256, 1024, 4096, 16384),
+		undivided(27, 3000).set(15, 64, 512, 2048, 8192),
+	}
+	r := thresholds.Fit(sets, thresholds.Options{Seed: 5, Resamples: 300})
+	if len(r.Segments) != 2 {
+		t.Fatalf("segments are %+v", r.Segments)
+	}
+	if s := r.Segments[1]; s.From != 2049 || s.Low != 1024 || s.High != 4096 {
+		t.Errorf("go-parallel is chosen from %d (%d to %d), want 2049 (1024 to 4096)", s.From, s.Low, s.High)
+	}
+}
+
 // Where the chosen go-parallel divides nothing, the time of go is its time: for the regret of a fit, and for an audit.
 func TestTheCounterpartsTimeIsJudged(t *testing.T) {
 	always := func(int) string { return "go-parallel" }
