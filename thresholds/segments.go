@@ -87,7 +87,8 @@ func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, p
 
 // reachRuns extends the intervals of thresholds at which a loop on several cores begins to be divided. Such a threshold is at
 // the last size at which the loop was not divided, see edge, and each run finds it at its own last size. The next run has
-// other sizes again. So the interval reaches from the last size of the run that stopped lowest.
+// other sizes again. So the interval reaches from the last size of the run that stopped lowest. If there is a single run, it
+// reaches from the size before the last one, because the next run may have its last size anywhere between the two.
 func (h *history) reachRuns(segs []Segment, c *Curves, stretches []stretch) {
 	for n := 1; n < len(segs); n++ {
 		k, i := stretches[n].from, stretches[n].implementation
@@ -95,11 +96,14 @@ func (h *history) reachRuns(segs []Segment, c *Curves, stretches []stretch) {
 			continue
 		}
 		for _, groups := range h.runs {
-			last := 0
+			before, last := 0, 0
 			for _, g := range groups {
 				if g.size <= c.Sizes[k-1] {
-					last = g.size
+					before, last = last, g.size
 				}
+			}
+			if len(h.runs) == 1 && before > 0 {
+				last = before
 			}
 			if last > 0 {
 				segs[n].Low = min(segs[n].Low, max(last, segs[n-1].From))
