@@ -40,8 +40,8 @@ func segments(stretches []stretch, c *Curves, loss [][]float64) []Segment {
 // in log-size between two neighbouring measured sizes. If the sign does not change, it returns their geometric mean. If one
 // of the two implementations was not measured on the other's side, the edge is that one's own last size, because it may not
 // be able to run beyond it. But if j runs on several cores and its counterpart on one was measured below, that one's time is
-// j's, which divides no call of that size. So the edge between both is at the lower size: between the two, j is not slower,
-// whether it divides a call or not.
+// j's, which divides no call of that size. So the edge between both is at the lower size: above it, j divides nothing, or a
+// call that is longer than any that it was seen not to divide.
 func (c *Curves) edge(loss [][]float64, i, j, below int) float64 {
 	above := below + 1
 	x0, x1 := math.Log(float64(c.Sizes[below])), math.Log(float64(c.Sizes[above]))
