@@ -252,7 +252,7 @@ func TestASizeThatIsForeseenToCostTooMuch(t *testing.T) {
 func TestBaselinesEndWithTheirShareOfTheBudget(t *testing.T) {
 	m := newMachine()
 	o := m.options(5 * time.Second)
-	o.Sentinel = func() { m.spend(0.2) }
+	o.Sentinel = func() { m.spend(0.1) }
 	m.sweep(t, o, m.newCase("op/x=1", 16, 1<<10, quickStarter(), slowStarter()))
 	if m.now > 8 {
 		t.Errorf("the sweep took %.3g s of 5", m.now)

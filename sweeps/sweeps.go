@@ -426,10 +426,10 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	return blocks, true
 }
 
-// A forecast for a size above the measured ones follows the two greatest of these. Something else on the machine may have
-// delayed the visit to one of them by some milliseconds, and then the forecast is many times too great. A limit is for the
-// whole sweep. So if the greatest measured size takes less than a shortVisit-th of what a visit may take, the size is
-// measured although the visit seems to take up to doubtfulVisit times as long as it may.
+// The cost of a size above the measured ones is foreseen from the two greatest of these. If another program delayed one of
+// the two visits by some milliseconds, the forecast may be many times too great. A case that ends does not begin again. So
+// it does not end if the last size took less than a shortVisit-th of what a visit may take, and the next one seems to take
+// less than doubtfulVisit times what a visit may.
 const (
 	shortVisit    = 8
 	doubtfulVisit = 4
@@ -449,15 +449,14 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 	}
 	for {
 		cost, _ := e.costs.visit(size, blocks, alive)
-		most := s.visitCap
-		if known, _ := e.costs.visit(measured, blocks, alive); known <= s.visitCap/shortVisit {
-			most *= doubtfulVisit
-		}
-		if cost <= most {
+		if cost <= s.visitCap {
 			break
 		}
 		slowest, ratio := e.costs.slowest(size, alive)
 		if ratio < hopeless {
+			if last, _ := e.costs.visit(measured, blocks, alive); last < s.visitCap/shortVisit && cost < doubtfulVisit*s.visitCap {
+				break
+			}
 			e.stopAt(size - 1)
 			e.tooLong = tooLong{size, cost}
 			return nil, false
