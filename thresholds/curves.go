@@ -31,6 +31,7 @@ func Summarise(sets ...*timings.Set) Curves { return newHistory(sets).curves() }
 // history holds the samples of a case, by runs.
 type history struct {
 	implementations []string // of all runs
+	counterparts    []int    // see timings.Counterparts
 	runs            [][]group
 	losses          [][][]float64 // by runs, implementations and sizes of the run
 	pool            *pool
@@ -56,19 +57,20 @@ func newHistory(sets []*timings.Set) *history {
 
 // of returns a history with the given groups of runs of the same case.
 func (h *history) of(runs [][]group) *history {
-	part := &history{implementations: h.implementations, runs: runs, pool: newPool(runs)}
+	part := &history{
+		implementations: h.implementations, counterparts: timings.Counterparts(h.implementations),
+		runs: runs, pool: newPool(runs),
+	}
 	for _, groups := range runs {
 		part.losses = append(part.losses, lossTable(groups, len(h.implementations)))
 	}
 	return part
 }
 
-func (h *history) counterparts() []int { return timings.Counterparts(h.implementations) }
-
 // timedAs returns the implementation whose log-ratios in some blocks are those of implementation i: itself, or its counterpart
 // if i was not timed in any of them.
 func (h *history) timedAs(logs [][]float64, i int) int {
-	one := h.counterparts()[i]
+	one := h.counterparts[i]
 	if one < 0 || slices.ContainsFunc(logs, func(l []float64) bool { return !math.IsNaN(l[i]) }) {
 		return i
 	}
@@ -76,8 +78,10 @@ func (h *history) timedAs(logs [][]float64, i int) int {
 }
 
 func (h *history) curves() Curves {
-	c := Curves{Implementations: h.implementations, Sizes: h.pool.sizes, Blocks: make([]int, len(h.pool.sizes))}
-	c.counterparts = h.counterparts()
+	c := Curves{
+		Implementations: h.implementations, Sizes: h.pool.sizes, Blocks: make([]int, len(h.pool.sizes)),
+		counterparts: h.counterparts,
+	}
 	c.Seconds, c.Loss = newTable(len(h.implementations), len(c.Sizes)), newTable(len(h.implementations), len(c.Sizes))
 	for s, size := range c.Sizes {
 		for i := range h.implementations {

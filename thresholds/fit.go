@@ -117,6 +117,8 @@ func divide(h *history, o Options) (Result, []stretch) {
 		precision = math.Inf(1) // how runs differ inside a bracket shows in the interval already
 	}
 	widen(result.Segments, loss, sizes, stretches, precision)
-	h.reachRuns(result.Segments, &result.Curves, stretches)
+	if !o.withinRun { // a visit of this run changes nothing about the sizes of the next one
+		h.reachRuns(result.Segments, &result.Curves, stretches)
+	}
 	return result, stretches
 }

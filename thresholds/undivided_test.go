@@ -25,8 +25,7 @@ func undivided(seed uint64, size float64, more ...func(float64) float64) *world 
 	return w
 }
 
-// Between the last size at which go-parallel divided nothing and the first one at which it did, it is never slower than go.
-// So it is chosen there, whatever its first time says. The interval says that nothing was measured in between, and that
+// Above the last size at which go-parallel divided nothing, it is chosen if it wins at the next size. The interval says that nothing was measured in between, and that
 // another run has other sizes.
 func TestTheThresholdOfADividedLoopIsAtItsLowEnd(t *testing.T) {
 	w := undivided(21, 3000)

@@ -29,16 +29,16 @@ func Counterparts(implementations []string) []int {
 // TimedAs returns the implementation whose times in some blocks are those of implementation i: itself, or its counterpart if
 // i was not timed in any of them. It returns −1 if neither was timed.
 func (s *Set) TimedAs(blocks []Block, i int) int {
-	if timed(blocks, i) {
+	if AnyTimed(blocks, i) {
 		return i
 	}
-	if one := slices.Index(s.Implementations, OnOne(s.Implementations[i])); one >= 0 && timed(blocks, one) {
+	if one := slices.Index(s.Implementations, OnOne(s.Implementations[i])); one >= 0 && AnyTimed(blocks, one) {
 		return one
 	}
 	return -1
 }
 
-// timed reports whether an implementation was timed in some of the blocks.
-func timed(blocks []Block, i int) bool {
+// AnyTimed reports whether implementation i was timed in some of the blocks.
+func AnyTimed(blocks []Block, i int) bool {
 	return slices.ContainsFunc(blocks, func(b Block) bool { return b.Timed(i) })
 }

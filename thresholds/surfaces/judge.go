@@ -102,7 +102,7 @@ func fastest(blocks, others []timings.Block) int {
 		return best
 	}
 	for i := range blocks[0].Seconds {
-		if log := medianLog(blocks, i); log < least && slices.ContainsFunc(others, func(b timings.Block) bool { return b.Timed(i) }) {
+		if log := medianLog(blocks, i); log < least && timings.AnyTimed(others, i) {
 			best, least = i, log
 		}
 	}
