@@ -100,15 +100,17 @@ func (s *sweep) bindAndRun(i *implementation, bind func() (kernels.Call, error))
 }
 
 // undivided reports whether a call of an implementation on several cores is computed on one core, as the implementation on one
-// core computes it, which is timed as well. Two times of the same program would differ by luck alone. It makes a second call,
-// because the first one also makes plans.
+// core computes it, which is timed as well. Two times of the same program would differ by luck alone.
 func (v *visit) undivided(c *callable) (bool, error) {
 	if c.call.Divided == nil || !v.e.timesOnOne(c.implementation, v.size) {
 		return false, nil
 	}
-	before := c.call.Divided()
-	err := v.calling(c.implementation, func() error { return safely(c.call.Run) })
-	return c.call.Divided() == before, err
+	divided, err := v.dividesAgain(c.implementation, c.call)
+	if err == nil {
+		c.division.note(v.size, divided)
+		v.e.noteDivision(c.implementation)
+	}
+	return !divided, err
 }
 
 // bySide returns the callables on the processor and those on the GPU.

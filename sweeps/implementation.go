@@ -15,6 +15,7 @@ type implementation struct {
 	lost        bool // whether its GPU was lost
 	boundBefore bool // bound at least once in this case
 	shallowFrom int  // least size with fewer calls in flight than asked for; 0 if there is none
+	division    division
 }
 
 // unlimited is the limit of an implementation that has not failed.

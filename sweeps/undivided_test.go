@@ -36,6 +36,9 @@ func TestCallsThatAreNotDivided(t *testing.T) {
 			if low < c.low || low > 2*c.low || high != 1<<20 {
 				t.Errorf("it was timed from %d to %d, want from about %d on", low, high, c.low)
 			}
+			if got, want := r.Samples.Divides["go-parallel"], map[bool]int{true: divides}[c.low == divides]; got != want {
+				t.Errorf("it divides calls from %d on, want %d", got, want)
+			}
 			if c.low == divides {
 				if low, high := timed(r, "go"); low != 64 || high != 1<<20 {
 					t.Errorf("the counterpart was timed from %d to %d", low, high)
@@ -62,5 +65,39 @@ func TestTheSecondCallFails(t *testing.T) {
 	r := m.sweep(t, m.options(20*time.Second), m.newCase("op/x=1", 64, 1<<20, quickStarter(), parallel))[0]
 	if s := status(t, r, "go-parallel"); s.Excluded == "" {
 		t.Errorf("status %+v, want that it failed", s)
+	}
+}
+
+// A call that is not divided at a size above a divided one leaves it open where the implementation begins to divide. So does a
+// failure, which costs no times.
+func TestNoSizeFromWhichOnCallsAreDivided(t *testing.T) {
+	for name, divides := range map[string]func(size int) (bool, error){
+		"now and then": func(size int) (bool, error) { return size >= 5000 && size%2 == 0 || size == 64, nil },
+		"it fails": func(size int) (bool, error) {
+			if size > 1024 && size < 4096 && size != 2048 {
+				return false, errors.New("no room")
+			}
+			return size >= 4096, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loops := uint64(0)
+			parallel := implementation{name: "go-parallel", cost: linear(1e-5, 1e-9), divided: func() uint64 { return loops }}
+			parallel.run = func(size int) error {
+				divided, err := divides(size)
+				if divided {
+					loops++
+				}
+				return err
+			}
+			m := newMachine()
+			r := m.sweep(t, m.options(20*time.Second), m.newCase("op/x=1", 64, 1<<20, quickStarter(), parallel))[0]
+			if size, found := r.Samples.Divides["go-parallel"]; found {
+				t.Errorf("calls are divided from %d on", size)
+			}
+			if _, high := timed(r, "go-parallel"); high < 1<<20 && name == "now and then" {
+				t.Errorf("it was timed to %d", high)
+			}
+		})
 	}
 }

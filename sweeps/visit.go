@@ -79,6 +79,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	blocks, _ = s.afford(e, size, blocks)
 	e.visits++
 	s.measure(ctx, e, v.callables, v.twin, size, blocks)
+	v.findDivisions(ctx)
 }
 
 // end releases what the visit holds.

@@ -23,6 +23,7 @@ type Curves struct {
 	Loss [][]float64
 
 	counterparts []int // by implementations: see timings.Counterparts
+	divides      []int // by implementations: see timings.Set.Divides; 0 where it is not known
 }
 
 // Summarise returns the curves of a case. sets are its samples, one set for each run.
@@ -32,18 +33,28 @@ func Summarise(sets ...*timings.Set) Curves { return newHistory(sets).curves() }
 type history struct {
 	implementations []string // of all runs
 	counterparts    []int    // see timings.Counterparts
+	divides         []int    // see timings.Set.Divides; 0 where no run knows it
 	runs            [][]group
 	losses          [][][]float64 // by runs, implementations and sizes of the run
 	pool            *pool
 }
 
-// newHistory returns the history of the runs with a usable block that is current: see [Current].
+// newHistory returns the history of the runs with a usable block that is current: see [Current]. Where an implementation begins
+// to divide calls is the same in every run, so the first set that knows it speaks for all.
 func newHistory(sets []*timings.Set) *history {
 	h := &history{}
 	for _, set := range sets {
 		for _, name := range set.Implementations {
 			if !slices.Contains(h.implementations, name) {
 				h.implementations = append(h.implementations, name)
+			}
+		}
+	}
+	h.divides = make([]int, len(h.implementations))
+	for i, name := range h.implementations {
+		for _, set := range sets {
+			if h.divides[i] == 0 {
+				h.divides[i] = set.Divides[name]
 			}
 		}
 	}
@@ -58,7 +69,7 @@ func newHistory(sets []*timings.Set) *history {
 // of returns a history with the given groups of runs of the same case.
 func (h *history) of(runs [][]group) *history {
 	part := &history{
-		implementations: h.implementations, counterparts: timings.Counterparts(h.implementations),
+		implementations: h.implementations, counterparts: timings.Counterparts(h.implementations), divides: h.divides,
 		runs: runs, pool: newPool(runs),
 	}
 	for _, groups := range runs {
@@ -80,7 +91,7 @@ func (h *history) timedAs(logs [][]float64, i int) int {
 func (h *history) curves() Curves {
 	c := Curves{
 		Implementations: h.implementations, Sizes: h.pool.sizes, Blocks: make([]int, len(h.pool.sizes)),
-		counterparts: h.counterparts,
+		counterparts: h.counterparts, divides: h.divides,
 	}
 	c.Seconds, c.Loss = newTable(len(h.implementations), len(c.Sizes)), newTable(len(h.implementations), len(c.Sizes))
 	for s, size := range c.Sizes {

@@ -116,7 +116,7 @@ func divide(h *history, o Options) (Result, []stretch) {
 	if len(h.runs) > 1 {
 		precision = math.Inf(1) // how runs differ inside a bracket shows in the interval already
 	}
-	widen(result.Segments, loss, sizes, stretches, precision)
+	widen(result.Segments, &result.Curves, stretches, precision)
 	if !o.withinRun { // a visit of this run changes nothing about the sizes of the next one
 		h.reachRuns(result.Segments, &result.Curves, stretches)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // Planner decides, during a sweep, which size of one case is measured next. First it goes up the rungs of a geometric grid, in
-// large steps and then in smaller ones. Then it takes a jittered size between each two rungs. Then its rules refine the
-// result: see rules.
+// large steps and then in smaller ones. Then it takes a size between each two rungs: one at which a loop begins to be divided
+// among cores, or a jittered one. Then its rules refine the result: see rules.
 type Planner struct {
 	low, high int
 	ratio     float64
@@ -172,7 +172,7 @@ func (p *Planner) Doubted(size int) {
 // propose returns the next rung, or else the next size between rungs, or else a proposal of the rules.
 func (p *Planner) propose(set *timings.Set) proposal {
 	if len(p.grid) == 0 && !p.jittered {
-		p.jittered, p.grid = true, p.between(set.Sizes())
+		p.jittered, p.grid = true, p.between(set)
 	}
 	if len(p.grid) == 0 {
 		return p.refine(set)
@@ -203,15 +203,31 @@ func (p *Planner) Rungs() []int {
 	return slices.Compact(grid)
 }
 
-// between returns one jittered size in each gap between measured sizes, away from its ends.
-func (p *Planner) between(sizes []int) []int {
-	var grid []int
+// between returns one size in each gap between measured sizes: one at which an implementation begins to divide calls, or else a
+// jittered one, away from the ends of the gap. Those of the first kind come first, because a threshold is often there.
+func (p *Planner) between(set *timings.Set) []int {
+	var first, jittered []int
+	sizes := set.Sizes()
 	for k := 1; k < len(sizes); k++ {
-		if size, ok := p.inside(sizes[k-1], sizes[k], 0.35+0.3*p.rng.Float64()); ok {
-			grid = append(grid, size)
+		if size := dividedBetween(set, sizes[k-1], sizes[k]); size > 0 {
+			first = append(first, size)
+		} else if size, ok := p.inside(sizes[k-1], sizes[k], 0.35+0.3*p.rng.Float64()); ok {
+			jittered = append(jittered, size)
 		}
 	}
-	return grid
+	return append(first, jittered...)
+}
+
+// dividedBetween returns the least size strictly between two at which an implementation begins to divide calls, or 0 if none
+// does.
+func dividedBetween(set *timings.Set, low, high int) int {
+	least := 0
+	for _, size := range set.Divides {
+		if size > low && size < high && (least == 0 || size < least) {
+			least = size
+		}
+	}
+	return least
 }
 
 // inside returns the size at about the share t of the way from low to high in log-size, strictly between the two. If the

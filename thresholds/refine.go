@@ -71,6 +71,7 @@ type bracket struct {
 	*Segment         // the segment above the threshold
 	below, above int // indices of the two sizes
 	width        float64
+	divided      bool // whether the upper implementation is known to divide no call of a size inside the bracket
 	// split is a size to measure inside a bracket that is wider than wanted, or 0 if there is none. settled says that the
 	// operation takes no such size, and that the threshold is certainly in this bracket.
 	split   int
@@ -88,6 +89,14 @@ func (p *Planner) study(set *timings.Set) *refinement {
 		b.above, _ = slices.BinarySearch(r.sizes, b.From)
 		b.below = b.above - 1
 		low, high := r.sizes[b.below], r.sizes[b.above]
+		if first := r.fit.Curves.firstDivided(r.fit.Curves.Loss, b.Implementation, b.below); first > 0 {
+			low, b.divided = first-1, first == high
+			if !b.divided {
+				b.split, b.width = first, math.Log(float64(high)/float64(r.sizes[b.below]))
+				r.brackets = append(r.brackets, b)
+				continue
+			}
+		}
 		if b.width = math.Log(float64(high) / float64(low)); b.width > r.wanted {
 			if size, ok := p.inside(low, high, 0.4+0.2*p.rng.Float64()); ok {
 				b.split = size
@@ -278,7 +287,7 @@ func closeGaps(r *refinement) (wishes []wish) {
 	for k := 1; k < len(r.sizes); k++ {
 		low, high := float64(r.sizes[k-1]), float64(r.sizes[k])
 		gap := math.Log(high/low) / math.Log(r.ratio) / widestGap
-		if r.fit.nearThreshold(low, high) || r.fit.loses(k-1) || r.fit.loses(k) {
+		if r.nearThreshold(low, high) || r.fit.loses(k-1) || r.fit.loses(k) {
 			gap = max(gap, math.Log(high/low)/max(r.wanted, math.Log(closeBy)))
 		}
 		if gap > 1 {
@@ -297,10 +306,11 @@ func (r *Result) loses(k int) bool {
 	return n >= 0 && r.Curves.Loss[r.Segments[n].Implementation][k] > math.Log1p(r.TieBand)/2
 }
 
-// nearThreshold reports whether sizes from low to high are within surroundings of a threshold.
-func (r *Result) nearThreshold(low, high float64) bool {
-	return slices.ContainsFunc(r.Segments[1:], func(s Segment) bool {
-		return high > s.edge/surroundings && low < s.edge*surroundings
+// nearThreshold reports whether sizes from low to high are within surroundings of a threshold. Below the size from which on a
+// loop is divided, no size says anything of the threshold there.
+func (r *refinement) nearThreshold(low, high float64) bool {
+	return slices.ContainsFunc(r.brackets, func(b bracket) bool {
+		return high > b.edge/surroundings && low < b.edge*surroundings && !(b.divided && high <= float64(r.sizes[b.above]))
 	})
 }
 

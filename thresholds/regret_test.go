@@ -29,7 +29,7 @@ func groupsOf(rng *rand.Rand, blocks int, sizes []int, width float64, factors ..
 
 // historyOf returns the history of runs with a number of implementations.
 func historyOf(groups []group, implementations int, more ...[]group) *history {
-	h := &history{implementations: make([]string, implementations)}
+	h := &history{implementations: make([]string, implementations), divides: make([]int, implementations)}
 	return h.of(append([][]group{groups}, more...))
 }
 

@@ -40,11 +40,14 @@ func segments(stretches []stretch, c *Curves, loss [][]float64) []Segment {
 // in log-size between two neighbouring measured sizes. If the sign does not change, it returns their geometric mean. If one
 // of the two implementations was not measured on the other's side, the edge is that one's own last size, because it may not
 // be able to run beyond it. But if j runs on several cores and its counterpart on one was measured below, that one's time is
-// j's, which divides no call of that size. So the edge between both is at the lower size: above it, j divides nothing, or a
-// call that is longer than any that it was seen not to divide.
+// j's, which divides no call of that size. So the edge is where j begins to divide calls, or above. If that size is not known,
+// the lower size stands for it: above it, j divides nothing, or a call that is longer than any that it was seen not to divide.
 func (c *Curves) edge(loss [][]float64, i, j, below int) float64 {
 	above := below + 1
-	x0, x1 := math.Log(float64(c.Sizes[below])), math.Log(float64(c.Sizes[above]))
+	low, high := float64(c.Sizes[below]), float64(c.Sizes[above])
+	if first := c.firstDivided(loss, j, below); first > 0 {
+		low = float64(first)
+	}
 	d0, d1 := loss[i][below]-loss[c.asTimed(loss, j, below)][below], loss[i][above]-loss[j][above]
 	t := d0 / (d0 - d1)
 	switch {
@@ -55,7 +58,19 @@ func (c *Curves) edge(loss [][]float64, i, j, below int) float64 {
 	case !(d0 <= 0 && d1 >= 0) || math.IsNaN(t):
 		t = 0.5
 	}
-	return math.Exp(x0 + t*(x1-x0))
+	if t == 0 {
+		return low // to the digit
+	}
+	return low * math.Pow(high/low, t)
+}
+
+// firstDivided returns the least size at which implementation i divides a call, if that is above a measured size at which i was
+// not timed for its counterpart, and at most the next one. Otherwise it returns 0.
+func (c *Curves) firstDivided(loss [][]float64, i, below int) int {
+	if first := c.divides[i]; c.asTimed(loss, i, below) != i && first > c.Sizes[below] && first <= c.Sizes[below+1] {
+		return first
+	}
+	return 0
 }
 
 // asTimed returns the implementation whose loss at a size is that of implementation i: itself, or its counterpart on one core
@@ -71,12 +86,16 @@ func (c *Curves) asTimed(loss [][]float64, i, size int) int {
 // first, the bracket is wider than the wanted precision: nothing was measured inside, and noise alone does not say where in
 // it the truth is. (Several runs do without this case. Of real runs that measured inside of a bracket that the other runs had
 // left open, all found their thresholds in the intervals of the others: docs/method.md.) In the second, not both implementations were measured at the ends of the bracket. In the third, the
-// bracket is beside a segment of a single size: the curves may have a step anywhere between that size and its neighbour.
-func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, precision float64) {
+// bracket is beside a segment of a single size: the curves may have a step anywhere between that size and its neighbour. If it
+// is known from which size on a loop is divided, the bracket begins there.
+func widen(segs []Segment, c *Curves, stretches []stretch, precision float64) {
 	for n := 1; n < len(segs); n++ {
 		k := stretches[n].from
-		below, above := sizes[k-1], sizes[k]
-		missing := math.IsInf(loss[stretches[n-1].implementation][k], 1) || math.IsInf(loss[stretches[n].implementation][k-1], 1)
+		below, above := c.Sizes[k-1], c.Sizes[k]
+		missing := math.IsInf(c.Loss[stretches[n-1].implementation][k], 1) || math.IsInf(c.Loss[stretches[n].implementation][k-1], 1)
+		if first := c.firstDivided(c.Loss, stretches[n].implementation, k-1); first > 0 {
+			below, missing = first-1, false
+		}
 		lone := stretches[n-1].alone() || stretches[n].alone()
 		if missing || lone || float64(above) > float64(below)*(1+precision)*(1+precision) {
 			segs[n].Low = min(segs[n].Low, below+1)
@@ -85,14 +104,14 @@ func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, p
 	}
 }
 
-// reachRuns extends the intervals of thresholds at which a loop on several cores begins to be divided. Such a threshold is at
+// reachRuns extends the intervals of thresholds at which a loop on several cores begins to be divided, if no run knows that size. Such a threshold is at
 // the last size at which the loop was not divided, see edge, and each run finds it at its own last size. The next run has
 // other sizes again. So the interval reaches from the last size of the run that stopped lowest. If there is a single run, it
 // reaches from the size before the last one, because the next run may have its last size anywhere between the two.
 func (h *history) reachRuns(segs []Segment, c *Curves, stretches []stretch) {
 	for n := 1; n < len(segs); n++ {
 		k, i := stretches[n].from, stretches[n].implementation
-		if c.asTimed(c.Loss, i, k-1) == i {
+		if c.asTimed(c.Loss, i, k-1) == i || c.firstDivided(c.Loss, i, k-1) > 0 {
 			continue
 		}
 		for _, groups := range h.runs {

@@ -28,7 +28,7 @@ func TestEdge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			loss := [][]float64{{c.below, c.above}, {0, 0}}
-			curves := &Curves{Sizes: sizes, counterparts: []int{-1, -1}}
+			curves := &Curves{Sizes: sizes, counterparts: []int{-1, -1}, divides: []int{0, 0}}
 			if c.counterpart {
 				curves.counterparts[1] = 0
 				loss = [][]float64{{0, c.above}, {inf, 0}}

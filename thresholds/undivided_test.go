@@ -2,6 +2,7 @@ package thresholds_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"crossover/thresholds"
@@ -35,6 +36,69 @@ func TestTheThresholdOfADividedLoopIsAtItsLowEnd(t *testing.T) {
 	}
 	if s := r.Segments[1]; s.From != 1025 || s.Low != 256 || s.High != 4096 {
 		t.Errorf("go-parallel is chosen from %d (%d to %d), want 1025 (256 to 4096)", s.From, s.Low, s.High)
+	}
+}
+
+// If a run knows from which size on go-parallel divides calls, the threshold of all runs is there, although no run has measured
+// that size. It is above if go-parallel loses there.
+func TestTheThresholdOfADividedLoopIsWhereItBegins(t *testing.T) {
+	slow := func(n float64) float64 {
+		if n < 3000 {
+			return math.NaN()
+		}
+		return costA(n) * math.Pow(6000/n, 2)
+	}
+	w := newWorld(29, costA, slow)
+	copy(w.names, []string{"go", "go-parallel"})
+	for name, c := range map[string]struct {
+		set       *timings.Set
+		low, high int
+	}{
+		"no size there":          {undivided(28, 3000).set(15, 64, 256, 1024, 4096, 16384), 3000, 3000},
+		"the size is measured":   {undivided(28, 3000).set(15, 64, 256, 1024, 3000, 4096, 16384), 3000, 3000},
+		"slower where it begins": {w.set(15, 64, 256, 1024, 3000, 12000, 48000), 5500, 6500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.set.SetDivides("go-parallel", 3000)
+			sets := []*timings.Set{undivided(30, 3000).set(15, 64, 512, 2048, 8192), c.set}
+			if name == "slower where it begins" {
+				sets = sets[1:]
+			}
+			r := thresholds.Fit(sets, thresholds.Options{Seed: 5, Resamples: 300})
+			if len(r.Segments) != 2 {
+				t.Fatalf("segments are %+v", r.Segments)
+			}
+			s := r.Segments[1]
+			if s.From < c.low || s.From > c.high || s.Low < 3000 {
+				t.Errorf("go-parallel is chosen from %d (%d to %d), want %d to %d", s.From, s.Low, s.High, c.low, c.high)
+			}
+		})
+	}
+}
+
+// The planner goes to the size from which on calls are divided, and to none between that and the one below.
+func TestThePlannerGoesToTheFirstDividedSize(t *testing.T) {
+	w := undivided(31, 3000)
+	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 16})
+	set := &timings.Set{Case: "synthetic", Implementations: w.names}
+	for range 300 {
+		size, blocks, worth := p.Next(set)
+		if worth <= 0 {
+			break
+		}
+		w.visit(set, size, blocks)
+		p.Visited(size)
+		if size >= 3000 {
+			set.SetDivides("go-parallel", 3000)
+		}
+	}
+	sizes := set.Sizes()
+	k := slices.Index(sizes, 3000)
+	if k < 1 {
+		t.Fatalf("3000 is not among %v", sizes)
+	}
+	if below := sizes[k-1]; below > 2500 {
+		t.Errorf("the planner went to %d, where nothing is divided: %v", below, sizes)
 	}
 }
 

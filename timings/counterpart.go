@@ -26,6 +26,19 @@ func Counterparts(implementations []string) []int {
 	return out
 }
 
+// SetDivides notes the least size at which an implementation divides a call: see Set.Divides. A size of 0 says that it is not
+// known.
+func (s *Set) SetDivides(implementation string, size int) {
+	if size == 0 {
+		delete(s.Divides, implementation)
+		return
+	}
+	if s.Divides == nil {
+		s.Divides = map[string]int{}
+	}
+	s.Divides[implementation] = size
+}
+
 // TimedAs returns the implementation whose times in some blocks are those of implementation i: itself, or its counterpart if
 // i was not timed in any of them. It returns −1 if neither was timed.
 func (s *Set) TimedAs(blocks []Block, i int) int {

@@ -87,7 +87,8 @@ var gpuUnits = []struct {
 //
 //	BenchmarkSweep/impl=go/size=1065/n_fft=480/hop=160/n=48000 210 4.81e-06 sec/op 0 block 0 visit 2 position
 //
-// If implementations have revisions other than 0, the next line at the top is such as "revisions: go=1 fftw=2". If the times
+// If implementations have revisions other than 0, the next line at the top is such as "revisions: go=1 fftw=2". The line
+// "divides: go-parallel=4096" has the sizes of Set.Divides. If the times
 // are those of a model, the last one there is "simulated: true". The last line of the file is the digest of the set.
 //
 // In older files, all lines of a block say its number and that of the visit. These are the lines of which the digest is one.
@@ -216,6 +217,9 @@ func (s *Set) appendHead(text []byte) []byte {
 	if revisions := s.revisions(); revisions != "" {
 		text = fmt.Appendf(text, "revisions: %s\n", revisions)
 	}
+	if divides := s.numbers(s.Divides); divides != "" {
+		text = fmt.Appendf(text, "divides: %s\n", divides)
+	}
 	if s.Simulated {
 		text = append(text, "simulated: true\n"...)
 	}
@@ -332,7 +336,8 @@ func (s *Set) begin(record *benchfmt.Result, index map[string]int) error {
 	for i, impl := range s.Implementations {
 		index[impl] = i
 	}
-	return s.readRevisions(record.GetConfig("revisions"))
+	return cmp.Or(s.readNumbers("revision", record.GetConfig("revisions"), s.SetRevision),
+		s.readNumbers("divided size", record.GetConfig("divides"), s.SetDivides))
 }
 
 // add adds one line to the set. block is the number of the last line's block. add updates it.

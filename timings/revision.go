@@ -1,7 +1,6 @@
 package timings
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -47,10 +46,15 @@ func (s *Set) Without(names []string) *Set {
 		return s
 	}
 	out := *s
-	out.Blocks, out.Revisions = nil, nil
+	out.Blocks, out.Revisions, out.Divides = nil, nil, nil
 	for name, revision := range s.Revisions {
 		if !slices.Contains(names, name) {
 			out.SetRevision(name, revision)
+		}
+	}
+	for name, size := range s.Divides {
+		if !slices.Contains(names, name) {
+			out.SetDivides(name, size)
 		}
 	}
 	for _, b := range s.Blocks {
@@ -98,29 +102,33 @@ func (b *Block) timed() int {
 	return n
 }
 
-// revisions returns the revisions as the file has them, in the order of the implementations.
-func (s *Set) revisions() string {
+// revisions returns the revisions as the file has them.
+func (s *Set) revisions() string { return s.numbers(s.Revisions) }
+
+// numbers returns numbers of implementations as the file has them, in the order of the implementations: "go=1 fftw=2". It leaves
+// out those below 1.
+func (s *Set) numbers(of map[string]int) string {
 	var all []string
 	for _, name := range s.Implementations {
-		if revision := s.Revisions[name]; revision > 0 {
-			all = append(all, fmt.Sprintf("%s=%d", name, revision))
+		if n := of[name]; n > 0 {
+			all = append(all, fmt.Sprintf("%s=%d", name, n))
 		}
 	}
 	return strings.Join(all, " ")
 }
 
-// readRevisions reads what revisions returned.
-func (s *Set) readRevisions(text string) error {
+// readNumbers reads what numbers returned, and gives each number to set. what says what they are: "revision".
+func (s *Set) readNumbers(what, text string, set func(name string, n int)) error {
 	for _, field := range strings.Fields(text) {
 		name, value, _ := strings.Cut(field, "=")
-		revision, err := strconv.Atoi(value)
-		switch _, known := s.Revision(name); {
-		case !known:
-			return fmt.Errorf("a revision of %q stands above it, which is not listed in the file's implementations", name)
-		case err != nil || revision < 1 || revision > math.MaxInt32:
-			return errors.New("revision " + strconv.Quote(field) + " stands above it (want one such as go=1)")
+		n, err := strconv.Atoi(value)
+		switch {
+		case !slices.Contains(s.Implementations, name):
+			return fmt.Errorf("a %s of %q stands above it, which is not listed in the file's implementations", what, name)
+		case err != nil || n < 1 || n > math.MaxInt32:
+			return fmt.Errorf("%s %q stands above it (want one such as go=1)", what, field)
 		}
-		s.SetRevision(name, revision)
+		set(name, n)
 	}
 	return nil
 }

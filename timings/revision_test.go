@@ -44,6 +44,35 @@ func TestRevisionsInTheFile(t *testing.T) {
 	}
 }
 
+// The file has the sizes from which on calls are divided, and a set without an implementation does not.
+func TestDividedSizesInTheFile(t *testing.T) {
+	want := onGPU()
+	want.SetDivides("go", 4096)
+	var file bytes.Buffer
+	if err := want.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	if text := file.String(); !strings.Contains(text, "\ndivides: go=4096\n") {
+		t.Errorf("the file is\n%s", text)
+	}
+	got, err := Read(&file, "x.bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("read back differs (-want +got):\n%s", diff)
+	}
+	if part := want.Without([]string{"go"}); part.Divides != nil {
+		t.Errorf("without the times of go it divides %v", part.Divides)
+	}
+	if part := want.Without([]string{"cuda/direct"}).For([]string{"go"}); part.Divides["go"] != 4096 {
+		t.Errorf("without other times it divides %v", part.Divides)
+	}
+	if want.SetDivides("go", 0); len(want.Divides) != 0 {
+		t.Errorf("once it is not known, it divides %v", want.Divides)
+	}
+}
+
 func TestRevisionsOfAnEditedFile(t *testing.T) {
 	for line, want := range map[string]string{
 		"metal=1":       `x.bench:6: a revision of "metal" stands above it, which is not listed in the file's implementations`,

@@ -122,6 +122,10 @@ type Set struct {
 	// Revisions are those of the implementations whose revision is not 0, by name; nil if there is none.
 	Revisions map[string]int
 
+	// Divides has, by name, the least size at which an implementation on several cores divides a call, where a sweep of the case
+	// has looked for that size. Below it, its calls are those of its counterpart: see OnOne. It is nil if there is none.
+	Divides map[string]int
+
 	// Axes and Shapes are of a set over all shapes of an operation, and nil for a case: the names of a shape's values, and
 	// the shape that a size of the blocks stands for.
 	Axes   []string
@@ -178,7 +182,7 @@ func (s *Set) For(implementations []string) *Set {
 	}
 	out := &Set{
 		Case: s.Case, Implementations: implementations, Simulated: s.Simulated, Blocks: slices.Clone(s.Blocks),
-		Revisions: s.Revisions, Axes: s.Axes, Shapes: s.Shapes,
+		Revisions: s.Revisions, Divides: s.Divides, Axes: s.Axes, Shapes: s.Shapes,
 	}
 	for n := range out.Blocks {
 		b := &out.Blocks[n]

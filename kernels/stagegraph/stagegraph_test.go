@@ -5,11 +5,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/pool"
 )
 
 // strict is the operation with a tolerance just above the errors of the implementations, and with lines around lanes and
@@ -72,14 +74,16 @@ func TestSameBits(t *testing.T) {
 		kernels.Noise(x, uint64(count))
 		all := kerneltest.Plans(t, &Op, Op.Params(s))
 		var mixes [2][]float32
-		for i, name := range []string{"go", "go-parallel"} {
-			mixes[i] = make([]float32, s[block])
-			if err := all[name].Run(s, kernels.Args{mixes[i], x}); err != nil {
-				t.Fatal(err)
+		for call := range 3 { // go-parallel divides nothing in the first one
+			for i, name := range []string{"go", "go-parallel"} {
+				mixes[i] = make([]float32, s[block])
+				if err := all[name].Run(s, kernels.Args{mixes[i], x}); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if !slices.Equal(mixes[0], mixes[1]) {
-			t.Errorf("%d nodes: go and go-parallel differ", count)
+			if !slices.Equal(mixes[0], mixes[1]) {
+				t.Errorf("%d nodes, call %d: go and go-parallel differ", count, call)
+			}
 		}
 	}
 }
@@ -117,6 +121,60 @@ func TestBlocks(t *testing.T) {
 				next += 3
 			}
 		}
+	}
+}
+
+// busy is a node that takes a time, and then counts up.
+type busy struct {
+	counter
+	takes time.Duration
+}
+
+func (b *busy) Render(dst []float32) {
+	for start := time.Now(); time.Since(start) < b.takes; {
+	}
+	b.counter.Render(dst)
+}
+
+// Only nodes that together take long enough are divided, and the plan follows nodes whose cost changes.
+func TestLightNodesAreNotDivided(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	nodes := []*busy{{}, {}, {}, {}}
+	stage := program{}
+	for _, node := range nodes {
+		stage = append(stage, node)
+	}
+	plan, err := kernels.NewPlanOf(&kernels.Backends{Pool: workers}, &Op, Stage(stage), "go-parallel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	render := func(calls int) (divided uint64) {
+		before := workers.Divided()
+		for range calls {
+			if err := plan.Run(kernels.Shape{width: len(nodes), block: 4}, kernels.Args{make([]float32, 4)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return workers.Divided() - before
+	}
+	if divided := render(300); divided > 100 {
+		t.Errorf("%d of 300 calls of light nodes were divided", divided)
+	}
+	for _, node := range nodes {
+		node.takes = 20 * time.Microsecond
+	}
+	render(100)
+	if divided := render(20); divided < 20 {
+		t.Errorf("%d of 20 calls of heavy nodes were divided", divided)
+	}
+	for _, node := range nodes {
+		node.takes = 0
+	}
+	render(100)
+	if divided := render(100); divided > 50 {
+		t.Errorf("%d of 100 calls of nodes that have become light were divided", divided)
 	}
 }
 
