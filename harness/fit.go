@@ -59,7 +59,7 @@ func (r *Run) History(name string) []*timings.Set {
 	for _, earlier := range r.Earlier[name] {
 		all = append(all, earlier.For(competing).For(newest.Implementations))
 	}
-	return all
+	return timings.ShareDivides(all)
 }
 
 // EarlierThresholds returns the thresholds that each earlier run of a case gives alone, in the order of Run.Earlier.

@@ -39,8 +39,8 @@ type history struct {
 	pool            *pool
 }
 
-// newHistory returns the history of the runs with a usable block that is current: see [Current]. Where an implementation begins
-// to divide calls is the same in every run, so the first set that knows it speaks for all.
+// newHistory returns the history of the runs with a usable block that is current: see [Current]. The runs know the same of where
+// implementations begin to divide calls: see [timings.ShareDivides].
 func newHistory(sets []*timings.Set) *history {
 	h := &history{}
 	for _, set := range sets {
@@ -51,11 +51,9 @@ func newHistory(sets []*timings.Set) *history {
 		}
 	}
 	h.divides = make([]int, len(h.implementations))
-	for i, name := range h.implementations {
-		for _, set := range sets {
-			if h.divides[i] == 0 {
-				h.divides[i] = set.Divides[name]
-			}
+	for _, set := range timings.ShareDivides(sets) {
+		for i, name := range h.implementations {
+			h.divides[i] = set.Divides[name]
 		}
 	}
 	for _, set := range Current(sets) {

@@ -1,6 +1,7 @@
 package timings
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -37,6 +38,29 @@ func (s *Set) SetDivides(implementation string, size int) {
 		s.Divides = map[string]int{}
 	}
 	s.Divides[implementation] = size
+}
+
+// ShareDivides gives sets of the same case, one for each run, what one of them knows of Divides: where an implementation begins to
+// divide calls follows from its code, and is the same in every run. The first set that knows a size speaks for all. Sets that
+// change are copied.
+func ShareDivides(sets []*Set) []*Set {
+	all := map[string]int{}
+	for _, s := range sets {
+		for name, size := range s.Divides {
+			if all[name] == 0 {
+				all[name] = size
+			}
+		}
+	}
+	out := slices.Clone(sets)
+	for n, s := range sets {
+		if !maps.Equal(s.Divides, all) {
+			with := *s
+			with.Divides = all
+			out[n] = &with
+		}
+	}
+	return out
 }
 
 // TimedAs returns the implementation whose times in some blocks are those of implementation i: itself, or its counterpart if

@@ -53,3 +53,16 @@ func TestTimedAs(t *testing.T) {
 		})
 	}
 }
+
+// Where a call is divided is the same in every run, and the first run that knows it speaks for all.
+func TestShareDivides(t *testing.T) {
+	sets := []*Set{{}, {Divides: map[string]int{"go-parallel": 64}}, {Divides: map[string]int{"go-parallel": 65, "fftw-parallel": 8}}}
+	for n, s := range ShareDivides(sets) {
+		if s.Divides["go-parallel"] != 64 || s.Divides["fftw-parallel"] != 8 {
+			t.Errorf("run %d divides %v", n, s.Divides)
+		}
+	}
+	if sets[0].Divides != nil || sets[2].Divides["go-parallel"] != 65 {
+		t.Error("the sets themselves have changed")
+	}
+}
