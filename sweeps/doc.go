@@ -7,7 +7,7 @@
 //   - one of them is timed twice (the A/A twin), so that the noise of a comparison is measured, too;
 //   - an output is compared with the float64 reference before any of its times count;
 //   - an implementation on several cores that computes a call on one, as its counterpart does, is not timed beside it, because
-//     times of one program differ by luck alone;
+//     times of one program differ by luck alone; calls that are not timed find the size from which on it divides them;
 //   - untimed calls come before every batch, until caches hold the batch's data and the threads of a parallel implementation
 //     are awake, each on a processor of its own;
 //   - a GPU whose clock falls while processors are timed is kept busy until its clock is up again, for a bounded share of
