@@ -104,10 +104,11 @@ func widen(segs []Segment, c *Curves, stretches []stretch, precision float64) {
 	}
 }
 
-// reachRuns extends the intervals of thresholds at which a loop on several cores begins to be divided, if no run knows that size. Such a threshold is at
-// the last size at which the loop was not divided, see edge, and each run finds it at its own last size. The next run has
-// other sizes again. So the interval reaches from the last size of the run that stopped lowest. If there is a single run, it
-// reaches from the size before the last one, because the next run may have its last size anywhere between the two.
+// reachRuns extends the intervals of thresholds at which a loop on several cores begins to be divided, if no run knows that
+// size. Such a threshold is at the last size at which the loop was not divided, see edge, and each run finds it at its own last
+// size. The next run has other sizes again. So the interval reaches from the last size of the run that stopped lowest. If there
+// is a single run, it reaches from the size before the last one, because the next run may have its last size anywhere between
+// the two.
 func (h *history) reachRuns(segs []Segment, c *Curves, stretches []stretch) {
 	for n := 1; n < len(segs); n++ {
 		k, i := stretches[n].from, stretches[n].implementation

@@ -76,15 +76,19 @@ func TestTheThresholdOfADividedLoopIsWhereItBegins(t *testing.T) {
 	}
 }
 
-// The planner goes to the size from which on calls are divided, and to none between that and the one below.
+// After the grid, the planner goes first to the size from which on calls are divided, and to none between that and the one below.
 func TestThePlannerGoesToTheFirstDividedSize(t *testing.T) {
 	w := undivided(31, 3000)
 	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 16})
 	set := &timings.Set{Case: "synthetic", Implementations: w.names}
-	for range 300 {
+	rungs := p.Rungs()
+	for n := range 300 {
 		size, blocks, worth := p.Next(set)
 		if worth <= 0 {
 			break
+		}
+		if n == len(rungs) && size != 3000 {
+			t.Errorf("after the grid it goes to %d", size)
 		}
 		w.visit(set, size, blocks)
 		p.Visited(size)

@@ -159,8 +159,9 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 
 // Render renders every node once for len(dst) samples, and fills dst with their sum. The number of nodes decides on the
 // implementation, as measured on blocks of 512 samples with nodes that take some microseconds. The implementation on several
-// cores times the nodes of its first calls, and of one call in 32 after that. It renders nodes that take less than 4 µs
-// together on one core, and those of the first call. Render itself allocates nothing at a length at which the implementation has run twice.
+// cores times the nodes of its first calls, and of one call in 32 after that. It renders the nodes of the first call on one
+// core, and later on those that take less than 4 µs together. Render itself allocates nothing at a length at which the
+// implementation has run twice.
 //
 // Render panics with the panic of a node, wrapped in a *pool.Panic if another goroutine rendered the node. Render fails
 // only if every implementation fails.
