@@ -278,7 +278,7 @@ func TestWhoIsGathered(t *testing.T) {
 	woken, before := map[string]int{}, map[string]int{}
 	o.Together = &sweeps.Together{
 		Processors: 2, One: func() { m.spend(100e-6) }, HandOver: func() { m.spend(10e-6) },
-		All: func() { m.log = append(m.log, "all"); m.spend(100e-6) },
+		All: m.taking(func() float64 { m.log = append(m.log, "all"); return 100e-6 }),
 	}
 	cost := linear(50e-6, 0)
 	implementations := []implementation{

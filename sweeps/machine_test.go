@@ -70,6 +70,15 @@ func (m *machine) spend(seconds float64) {
 	m.now += seconds
 }
 
+// taking returns work that says itself how long it takes.
+func (m *machine) taking(seconds func() float64) func() time.Duration {
+	return func() time.Duration {
+		start := m.now
+		m.spend(seconds())
+		return time.Duration((m.now - start) * float64(time.Second))
+	}
+}
+
 func (m *machine) sentinel() { m.spend(100e-6) }
 
 // implementation is a scripted implementation.

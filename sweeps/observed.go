@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"crossover/pool"
 )
 
 // Observed is what a sweep's sentinel measured of the machine, without regard to implementations. A virtual machine may be
@@ -64,24 +62,6 @@ type Figures struct {
 	HandOver     float64 // seconds from one processor to the next
 }
 
-// Together is work of several processors for a caller's own Sentinel.
-type Together struct {
-	Processors int    // 2 or more
-	All        func() // fixed work on each of them at once
-	One        func() // the same work on one of them alone
-	HandOver   func() // a baton that goes from one to the next, HandOvers times
-}
-
-// HandOvers is the number of times that Together.HandOver hands its baton over.
-const HandOvers = 200
-
-// pooled returns the work of this machine's processors.
-func pooled() *Together {
-	return &Together{
-		Processors: pool.Shared().Workers(), All: crowdWork, One: func() { crowd{}.Do(0, 0, 1) }, HandOver: new(relay).run,
-	}
-}
-
 // figures returns the figures from the seconds of each piece of work, which are 0 if it was not timed.
 func (s *sentinel) figures(seconds func(*work) float64) Figures {
 	known := func(w *work) float64 {
@@ -97,7 +77,7 @@ func (s *sentinel) figures(seconds func(*work) float64) Figures {
 	if all, alone := known(s.all), known(s.alone); alone > 0 {
 		f.AllRatio = all / alone
 	}
-	if relay := known(s.relay); relay < relayWithin.Seconds() { // otherwise the baton did not come back
+	if relay := known(s.relay); relay < meetWithin.Seconds() { // otherwise the baton did not come back
 		f.HandOver = relay / HandOvers
 	}
 	return f

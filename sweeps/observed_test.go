@@ -26,7 +26,7 @@ func quietPair() *watched {
 func (w *watched) sentinel() sentinel {
 	spend := func(d *time.Duration, times time.Duration) func() { return func() { w.now += times * *d } }
 	return newSentinel(&w.hands, spend(&w.spin, 1), &Together{
-		Processors: 2, All: spend(&w.all, 1), One: spend(&w.one, 1), HandOver: spend(&w.handOver, HandOvers),
+		Processors: 2, All: func() time.Duration { w.now += w.all; return w.all }, One: spend(&w.one, 1), HandOver: spend(&w.handOver, HandOvers),
 	}, 2*time.Minute)
 }
 
@@ -130,7 +130,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 	}
 
 	m = quietPair()
-	m.handOver = relayWithin / HandOvers
+	m.handOver = meetWithin / HandOvers
 	s = m.sentinel()
 	s.settle(t.Context(), time.Minute)
 	s.quiet()
@@ -166,7 +166,7 @@ func TestObserveThisMachine(t *testing.T) {
 		if o.Processors < 2 {
 			t.Skip("nobody to hand work to")
 		}
-		if f.AllRatio > 0.5 && f.AllRatio < 100 && f.HandOver < relayWithin.Seconds()/HandOvers {
+		if f.AllRatio > 0.5 && f.AllRatio < 100 && f.HandOver < meetWithin.Seconds()/HandOvers {
 			return
 		}
 	}

@@ -198,7 +198,7 @@ func TestObserve(t *testing.T) {
 		return &sweeps.Together{
 			Processors: 2,
 			One:        func() { m.spend(104e-6) },
-			All:        func() { m.spend(203e-6) },
+			All:        m.taking(func() float64 { return 203e-6 }),
 			HandOver:   func() { m.spend(sweeps.HandOvers * handOver) },
 		}
 	}

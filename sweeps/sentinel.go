@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"crossover/pool"
 )
 
 // sentinelTolerance is the greatest relative distance of a reading from its baseline on an undisturbed machine.
@@ -69,8 +67,9 @@ const wakes = 100
 
 // work is a fixed piece of work, with its time on the quiet machine.
 type work struct {
-	of        string // whose work it is, for messages
-	run       func()
+	of        string               // whose work it is, for messages
+	run       func()               // timed by the clock; nil if itself says how long it took
+	itself    func() time.Duration // nil if run
 	tolerance float64
 	tries     int // a reading is the least of that many
 	// slowerOnly says that a faster reading is no disturbance.
@@ -111,7 +110,7 @@ func newSentinel(clock Clock, run func(), together *Together, budget time.Durati
 	}
 	lasts := min(max(budget/lastingShare, lasting), lastingTogether)
 	s.all = &work{
-		of: "all processors at once", run: together.All, tolerance: crowdTolerance, tries: crowdTries,
+		of: "all processors at once", itself: together.All, tolerance: crowdTolerance, tries: crowdTries,
 		slowerOnly: true, lasts: lasts, returns: lasting, gathers: true, patience: newPatience(gatherWithin),
 	}
 	s.relay = &work{
@@ -120,56 +119,6 @@ func newSentinel(clock Clock, run func(), together *Together, budget time.Durati
 	}
 	s.works = append(s.works, s.alone, s.all, s.relay) // by then the helpers of a parallel call have parked
 	return s
-}
-
-// crowdWork keeps the multiplier of every processor busy, for about 100 µs. Unlike SpinWork, which mostly waits for its own
-// results, it takes twice as long if two processors are threads of one core.
-func crowdWork() { pool.Shared().Run(pool.Shared().Workers(), 1, crowd{}) }
-
-type crowd struct{}
-
-func (crowd) Do(_, lo, hi int) {
-	for range hi - lo {
-		const factor = 6364136223846793005
-		x := crowdSink.Load() | 1
-		a, b, c, d, e, f, g, h := x, x+2, x+4, x+6, x+8, x+10, x+12, x+14
-		for range 35_000 {
-			a, b, c, d = a*factor+1, b*factor+1, c*factor+1, d*factor+1
-			e, f, g, h = e*factor+1, f*factor+1, g*factor+1, h*factor+1
-		}
-		crowdSink.Store(a ^ b ^ c ^ d ^ e ^ f ^ g ^ h)
-	}
-}
-
-// crowdSink takes part in the chains, so that the compiler cannot leave them out.
-var crowdSink atomic.Uint64
-
-// relay hands a baton from worker to worker, HandOvers times. It ends after relayWithin even if one of them does not come.
-type relay struct {
-	baton atomic.Int64
-	start time.Time
-}
-
-const relayWithin = time.Millisecond
-
-func (r *relay) run() {
-	r.baton.Store(0)
-	r.start = time.Now()
-	pool.Shared().Run(pool.Shared().Workers(), 1, r)
-}
-
-func (r *relay) Do(_, lo, _ int) {
-	workers := int64(pool.Shared().Workers())
-	for polls := 1; ; polls++ {
-		switch baton := r.baton.Load(); {
-		case baton >= HandOvers:
-			return
-		case baton%workers == int64(lo):
-			r.baton.Store(baton + 1)
-		case polls%256 == 0 && time.Since(r.start) > relayWithin:
-			return
-		}
-	}
 }
 
 // SpinWork is the default sentinel's work: a chain of dependent multiply-adds, about 100 µs on one core. Its time depends on
@@ -230,14 +179,22 @@ func (s *sentinel) readUntil(w *work, enough float64, atMost time.Duration) floa
 func (s *sentinel) read(w *work, tries int, enough float64) float64 {
 	least := math.Inf(1)
 	for range tries {
-		start := s.clock.Now()
-		w.run()
-		least = min(least, (s.clock.Now() - start).Seconds())
+		least = min(least, s.time(w).Seconds())
 		if least <= enough {
 			break
 		}
 	}
 	return least
+}
+
+// time does a piece of work once and returns how long it took.
+func (s *sentinel) time(w *work) time.Duration {
+	if w.itself != nil {
+		return w.itself()
+	}
+	start := s.clock.Now()
+	w.run()
+	return s.clock.Now() - start
 }
 
 // settleShare is the divisor of the budget that bounds the time for the baselines. On a busy machine one reading may take a

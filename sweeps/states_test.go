@@ -57,7 +57,7 @@ func (s stateful) machine(budget time.Duration) (*machine, sweeps.Options) {
 	o.Together = &sweeps.Together{
 		Processors: 2,
 		One:        func() { m.spend(100e-6 * m.mood) },
-		All:        func() { m.spend(100e-6 * s.allRatio(m.now) * m.mood) },
+		All:        m.taking(func() float64 { return 100e-6 * s.allRatio(m.now) * m.mood }),
 		HandOver:   func() { m.spend(sweeps.HandOvers * 1e-9 * s.handOver(m.now) * m.mood) },
 	}
 	if s.others != nil {

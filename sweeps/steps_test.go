@@ -31,10 +31,15 @@ func endlessly(t *testing.T, noise model.Noise) (results []*sweeps.Result, obser
 	m := model.New(&s, 1)
 	first, second := m.Case(), m.Case()
 	second.Name = "second"
+	all := func() time.Duration {
+		start := m.Now()
+		m.Sentinel()
+		return m.Now() - start
+	}
 	results, err := sweeps.Run(t.Context(), []kernels.Case{first, second}, sweeps.Options{
 		Budget: stepBudget, Seed: 1, Clock: m, Sentinel: m.Sentinel, Virtual: true,
 		Planner:  func(*kernels.Case) sweeps.Planner { return new(endless) },
-		Together: &sweeps.Together{Processors: 2, All: m.Sentinel, One: m.Sentinel, HandOver: func() {}},
+		Together: &sweeps.Together{Processors: 2, All: all, One: m.Sentinel, HandOver: func() {}},
 		Observe:  func(o sweeps.Observed) { observed = o },
 	})
 	if err != nil {

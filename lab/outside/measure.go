@@ -149,10 +149,11 @@ func (o *outcome) enter(bind binding, name string) error {
 }
 
 // dividesNothing reports whether a call by an implementation on several cores is computed on one, as its counterpart computes
-// it, which has entered. Two times of one program would differ by luck alone. Only the pool tells, which OpenBLAS does not use.
+// it, which has entered. Two times of one program would differ by luck alone. Libraries are other programs for several cores: FFTW
+// makes another plan then, also where it divides nothing, and OpenBLAS does not use the pool, which tells.
 func (o *outcome) dividesNothing(e *entrant) (bool, error) {
 	one := onOne(e.name)
-	if one == e.name || strings.HasPrefix(e.name, "openblas") || !slices.ContainsFunc(o.entrants, func(e entrant) bool { return e.name == one }) {
+	if one == e.name || !strings.HasPrefix(e.name, "go-parallel") || !slices.ContainsFunc(o.entrants, func(e entrant) bool { return e.name == one }) {
 		return false, nil
 	}
 	before := pool.Shared().Divided()

@@ -116,8 +116,12 @@ func (m *Machine) Command() command.Machine {
 		c.Together = &sweeps.Together{
 			Processors: 2,
 			One:        func() { m.spend(100e-6) },
-			All:        func() { m.spend(100e-6 * m.AllRatio * m.crowded()) },
-			HandOver:   func() { m.spend(sweeps.HandOvers * m.HandOver) },
+			All: func() time.Duration {
+				start := m.now
+				m.spend(100e-6 * m.AllRatio * m.crowded())
+				return m.now - start
+			},
+			HandOver: func() { m.spend(sweeps.HandOvers * m.HandOver) },
 		}
 	}
 	return c
