@@ -32,6 +32,7 @@ type LeftOut struct {
 	One         Predicted // each run predicts every other one
 	Others      Predicted // all other runs together predict each run
 	Means       Intervals // the mean of the thresholds that all other runs found alone, of those that Others foresees
+	Hindsight   Intervals // the best single interval for all runs that found a threshold, of those that Others foresees
 	Agree       Share     // pairs of runs of a case with the same winners, and each threshold inside the other's interval
 	AgreeHalves Share     // the same of the two halves of the blocks of a run
 	Halves      Choices   // choices of the winner at each size by one half of the blocks of a run, judged on its other half
@@ -144,9 +145,12 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 			}
 		}
 	}
-	for _, i := range []*Intervals{&out.One.Intervals, &out.Others.Intervals, &out.Means} {
+	out.Hindsight.addHindsight(alone, without)
+	for _, i := range []*Intervals{&out.One.Intervals, &out.Others.Intervals, &out.Means, &out.Hindsight} {
 		i.Score /= float64(i.Held.Of)
-		i.Off = median(i.offs)
+		if len(i.offs) > 0 {
+			i.Off = median(i.offs)
+		}
 	}
 	for _, c := range []*Choices{&out.One.Ours, &out.One.Obvious, &out.Others.Ours, &out.Others.Obvious, &out.Halves} {
 		c.Costly, c.Thresholds = c.costly/c.span, c.thresholds/float64(len(c.Pairs))

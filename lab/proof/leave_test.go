@@ -3,6 +3,7 @@ package proof
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"crossover/harness"
@@ -101,6 +102,30 @@ func TestIntervalScore(t *testing.T) {
 		if got := intervalScore(c.low, c.high, c.threshold); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: score %v", c, got)
 		}
+	}
+}
+
+// An interval that leaves a value out pays forty times its distance, so the best one for few values holds all of them.
+func TestBestInterval(t *testing.T) {
+	few := []float64{3, 1, 1.5}
+	if low, high := bestInterval(few); low != 1 || high != 3 {
+		t.Errorf("%v to %v is best for %v", low, high, few)
+	}
+	many := append(slices.Repeat([]float64{1}, 99), 9)
+	if low, high := bestInterval(many); low != 1 || high != 1 {
+		t.Errorf("%v to %v is best for 99 times 1 and a 9", low, high)
+	}
+}
+
+// The best interval in hindsight scores no worse than those that did not know the run.
+func TestHindsightIsAFloor(t *testing.T) {
+	s := scenarios(t, "shallow")[0].Between(0.03)
+	got, err := StudyLeftOut(t.Context(), saved(t, s, 1, 2, 3, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := got.Hindsight; h.Held.Of == 0 || h.Held.Of != got.Others.Held.Of || h.Score > got.Others.Score {
+		t.Errorf("in hindsight %d thresholds score %v, and %d score %v by the others", h.Held.Of, h.Score, got.Others.Held.Of, got.Others.Score)
 	}
 }
 
