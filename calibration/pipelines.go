@@ -104,14 +104,16 @@ func (h *Host) Pipeline(name string) *Pipeline {
 	return nil
 }
 
-// ForecastError returns by what part forecasts are off: the median over all routes that have one. It is 0 if none has. A forecast
-// knows nothing of its own length, so this is what forecasts at other lengths are off by.
-func (p *Pipeline) ForecastError() float64 {
+// ForecastError returns by what part forecasts of pipelines are off: the median over all routes that have one. It is 0 if none has.
+// A forecast knows nothing of its own length, so this is what forecasts at other lengths are off by.
+func ForecastError(pipelines ...Pipeline) float64 {
 	var all []float64
-	for _, l := range p.Lengths {
-		for _, r := range l.Routes {
-			if r.PredictedSeconds > 0 {
-				all = append(all, math.Abs(r.PredictedSeconds/r.MedianSeconds-1))
+	for i := range pipelines {
+		for _, l := range pipelines[i].Lengths {
+			for _, r := range l.Routes {
+				if r.PredictedSeconds > 0 {
+					all = append(all, math.Abs(r.PredictedSeconds/r.MedianSeconds-1))
+				}
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func TestForecastError(t *testing.T) {
 		{[2][]Route{{route(0.5, 1), route(2, 2)}, {route(2.5, 2), route(9, 9)}}, 0.125},
 	} {
 		p := Pipeline{Lengths: []PipelineLength{{Routes: test.routes[0]}, {Routes: test.routes[1]}}}
-		if got := p.ForecastError(); got != test.want {
+		if got := ForecastError(p); got != test.want {
 			t.Errorf("%v: %v, want %v", test.routes, got, test.want)
 		}
 	}

@@ -42,7 +42,7 @@ func (p *Pipeline) plan() error {
 	}
 	p.reason = fmt.Sprintf("the least predicted time, %.3g ms", 1e3*best.Seconds)
 	if of, found := p.dispatcher.Pipeline(p.w.Name, p.names); found {
-		p.reason += fmt.Sprintf(" (such forecasts are off by %.0f %% in the median)", 100*of.ForecastError())
+		p.reason += fmt.Sprintf(" (such forecasts are off by %.0f %% in the median)", 100*calibration.ForecastError(of))
 	}
 	p.reason += doubt
 	return nil

@@ -215,11 +215,14 @@ func pipelinesTable(w io.Writer, all []race.Measured) {
 	}
 }
 
-// forecastErrors prints by how much forecasts of each pipeline are off.
+// forecastErrors prints by how much forecasts of each pipeline are off, and those of all of them.
 func forecastErrors(w io.Writer, pipelines []calibration.Pipeline) {
 	for i := range pipelines {
-		if off := pipelines[i].ForecastError(); off > 0 {
+		if off := calibration.ForecastError(pipelines[i]); off > 0 {
 			fmt.Fprintf(w, "Forecasts of %s are off by %.0f %% in the median. Each is by what was measured at the other lengths.\n", pipelines[i].Name, 100*off)
 		}
+	}
+	if off := calibration.ForecastError(pipelines...); off > 0 && len(pipelines) > 1 {
+		fmt.Fprintf(w, "Forecasts of all are off by %.0f %% in the median.\n", 100*off)
 	}
 }

@@ -269,8 +269,10 @@ func TestForecastErrors(t *testing.T) {
 		return calibration.Pipeline{Name: name, Lengths: []calibration.PipelineLength{{Routes: []calibration.Route{{MedianSeconds: 2, PredictedSeconds: predicted}}}}}
 	}
 	var out strings.Builder
-	forecastErrors(&out, []calibration.Pipeline{of("analysis", 1.75), of("decoder", 0)})
-	if want := "Forecasts of analysis are off by 12 % in the median. Each is by what was measured at the other lengths.\n"; out.String() != want {
+	forecastErrors(&out, []calibration.Pipeline{of("analysis", 1.75), of("decoder", 0), of("separator", 2.5)})
+	if want := "Forecasts of analysis are off by 12 % in the median. Each is by what was measured at the other lengths.\n" +
+		"Forecasts of separator are off by 25 % in the median. Each is by what was measured at the other lengths.\n" +
+		"Forecasts of all are off by 19 % in the median.\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
