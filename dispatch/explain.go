@@ -45,7 +45,16 @@ func (c *Case) Explain(size int) Explanation {
 	return t.explain(size)
 }
 
-func (t *table) explain(size int) Explanation { return t.explainChoice(t.at(size), size) }
+func (t *table) explain(size int) Explanation {
+	e := t.explainChoice(t.at(size), size)
+	if size < 1 {
+		e.Answer, e.Reason, e.Prediction = Unknown, noSize, nil
+	}
+	return e
+}
+
+// noSize is the reason of an answer for a size below 1.
+const noSize = "no call has such a size (want at least 1)"
 
 func (t *table) explainChoice(chosen *choice, size int) Explanation {
 	if s, swapped := chosen.depends.(*swapping); swapped {
@@ -81,6 +90,9 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 		e.isPredicted(t.line.of, t.line.beyond(), t.line.passed(size, chosen.implementation, t.obstacles))
 	case e.BeyondRange:
 		e.Answer = Beyond
+	case t.byShape != nil && !t.byShape.measured(t.name, size):
+		e.Answer, e.BeyondRange = Beyond, true
+		e.Reason += "; no measured size of this case has such prime factors or is near, so ask a plan or ChooseShape"
 	default:
 		e.Answer = Measured
 	}
@@ -224,6 +236,17 @@ func (a *along) explain(size int) Explanation {
 		e.From, e.To, e.Interval = 0, 0, nil // of another axis
 	}
 	return e
+}
+
+// measured reports whether the sizes of a measured case say something of a size: see speaksFor.
+func (a *along) measured(name string, size int) bool {
+	shape := a.shape(size)
+	for _, l := range a.shapes.lines {
+		if l.name == name {
+			return l.speaksFor(shape[:len(a.of.Axes)])
+		}
+	}
+	return true
 }
 
 // considerWait explains how a wait for the GPU changes the choice of an implementation on it. r is nil if nothing is known

@@ -768,6 +768,11 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 			t.Errorf("n=%d batch=%d: %s (%s), want %s (%s): %s", test.n, test.batch, got, e.Answer, test.want, test.answer, e)
 		}
 	}
+	for size, want := range map[int]Answer{512: Measured, 500: Measured, 441: Beyond, 0: Unknown, -5: Unknown} {
+		if e := d.Case("fft/batch=1").Explain(size); e.Answer != want || want == Beyond && !strings.Contains(e.Reason, "prime factors") || want == Unknown && e.Reason != noSize {
+			t.Errorf("of a case at %d: %s, want %s: %s", size, e.Answer, want, e)
+		}
+	}
 	// Lines of data in shared memory do not count for other data, and come first for data there.
 	file := predictedFile()
 	inShared := file.Hosts[1].Cases[2]
@@ -1014,7 +1019,7 @@ func FuzzShapes(f *testing.F) {
 			if strings.ContainsAny(e.String(), "\n\x00\x1b") && !strings.ContainsAny(name, "\n\x00\x1b") {
 				t.Errorf("%q %s: explained by %q", name, what, e)
 			}
-			if (e.Answer == Unknown) != (got == CPU) {
+			if e.Reason != noSize && (e.Answer == Unknown) != (got == CPU) {
 				t.Errorf("%q %s: answer %q for %q", name, what, e.Answer, got)
 			}
 		}

@@ -26,6 +26,7 @@ type table struct {
 	entry    entry
 	recorded *calibration.Case // nil if the entry has no such case
 	line     *line             // the predicted line; nil for a measured case
+	byShape  *along            // knows at which lengths a measured case says nothing; nil if no time depends on prime factors
 
 	// obstacles say why faster implementations cannot be used, by name.
 	obstacles map[string]string
@@ -163,7 +164,9 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		for i := range from.recorded.Segments {
 			t.choices = append(t.choices, b.choose(&from.recorded.Segments[i]))
 		}
-		far = d.far(c, from.recorded)
+		if far = d.far(c, from.recorded); far != nil && far.jumps() {
+			t.byShape = far
+		}
 	}
 	for i := range t.choices[1:] {
 		t.thresholds = append(t.thresholds, t.choices[1+i].segment.From)

@@ -42,7 +42,7 @@ const (
 	// lies above it.
 	LossLimit = 0.05
 	// LeastShapes is the least number of fresh shapes for a finding about an operation.
-	LeastShapes = 8
+	LeastShapes = surfaces.LeastAudited
 	// mostUntold is the greatest part of the drawn shapes that may show nothing of the choices. If there are more, the
 	// finding is not that the choices hold.
 	mostUntold = 0.25

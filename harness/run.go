@@ -152,6 +152,18 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 		o.Saved = func() error { return note(r.saveEntry(r.Folder)) }
 	}
 	start := o.Clock.Now()
+	ofShapes := o
+	ofShapes.Budget = shapesBudget
+	if len(r.cases) == 0 {
+		casesBudget = 0
+	}
+	if shapesFirst := len(r.Asked) > 0; shapesFirst {
+		ofShapes.Progress = sweeps.Within(o.Progress, 0, casesBudget)
+		o.Progress = sweeps.Within(o.Progress, shapesBudget, 0)
+	} else {
+		ofShapes.Progress = sweeps.Within(o.Progress, casesBudget, 0)
+		o.Progress = sweeps.Within(o.Progress, 0, shapesBudget)
+	}
 	var results []*sweeps.Result
 	measureCases := func() (err error) {
 		if len(r.cases) > 0 {
@@ -168,8 +180,6 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 		if shapesBudget == 0 {
 			return nil
 		}
-		ofShapes := o
-		ofShapes.Budget = shapesBudget
 		return r.measureShapes(ctx, ofShapes)
 	}
 	steps := []func() error{measureCases, measureShapes}

@@ -98,7 +98,7 @@ type VerifyOptions struct {
 func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispatcher, options VerifyOptions) error {
 	o := m.Sweep()
 	shapesBudget, casesBudget := v.budgets(options.Budget)
-	o.Budget, o.Seed, o.Progress = casesBudget, options.Seed, options.Progress
+	o.Budget, o.Seed, o.Progress = casesBudget, options.Seed, sweeps.Within(options.Progress, 0, shapesBudget)
 	method := &v.Entry.Method
 	o.Mode, o.InFlight, o.State = sweeps.Mode(method.Mode), method.InFlight, sweeps.State(method.State)
 	// The recording of the calibration may not be at hand, and no time depends on the sound.
@@ -119,7 +119,7 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 		byName[result.Case.Name].Result = result
 	}
 	if err == nil && len(v.Shapes) > 0 {
-		o.Budget = shapesBudget
+		o.Budget, o.Progress = shapesBudget, sweeps.Within(options.Progress, casesBudget, 0)
 		err = v.measureShapes(ctx, d, o)
 	}
 	if err != nil {

@@ -136,6 +136,19 @@ type Progress struct {
 	Budget  time.Duration
 }
 
+// Within returns a progress function for a sweep that is a part of something longer: budgets come before and after its own. It is
+// nil if step is.
+func Within(step func(Progress), before, after time.Duration) func(Progress) {
+	if step == nil {
+		return nil
+	}
+	return func(p Progress) {
+		p.Elapsed += before
+		p.Budget += before + after
+		step(p)
+	}
+}
+
 // Status says how far one implementation of one case was timed.
 type Status struct {
 	Name          string

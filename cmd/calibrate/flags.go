@@ -74,7 +74,8 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.shapesFile, "shapes", "", "measure the shapes in this `file` first, by their counts, and then their operations; dispatch's Record writes such a file")
 	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
 	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
-	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m where all shapes are measured, and 6m with a GPU")
+	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m for everything (6m with a GPU), and 2m for a part")
+	flags.Lookup("budget").DefValue = "0s" // its help says what the default is
 	flags.Float64Var(&o.precision, "precision", 0.1, "half width of a threshold's interval to aim at, relative")
 	flags.StringVar(&o.mode, "mode", string(sweeps.Latency), "latency (one call, then wait) or throughput (calls without a pause)")
 	flags.IntVar(&o.inFlight, "in-flight", sweeps.DefaultInFlight, "GPU calls under way at a time, in throughput mode")

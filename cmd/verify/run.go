@@ -218,7 +218,10 @@ func (o *options) addShapes(v *harness.Verification, machine command.Machine, as
 // measure sweeps at fresh sizes and shows the progress on stderr.
 func (o *options) measure(ctx context.Context, machine command.Machine, v *harness.Verification, dispatcher *dispatch.Dispatcher, stderr io.Writer) error {
 	step, clear := command.Progress(stderr, false, o.noProgress)
-	err := v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget - plans.BriefBudget(o.budget), Seed: o.seed, Progress: step})
+	ofPlans := plans.BriefBudget(o.budget)
+	err := v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{
+		Budget: o.budget - ofPlans, Seed: o.seed, Progress: sweeps.Within(step, 0, ofPlans),
+	})
 	clear()
 	if errors.Is(err, context.Canceled) {
 		return errInterrupted
@@ -246,7 +249,7 @@ func (o *options) comparePlans(ctx context.Context, machine command.Machine, v *
 	step, clear := command.Progress(stderr, false, o.noProgress)
 	var err error
 	r.Plans, err = plans.Brief(ctx, cases, plans.Options{
-		Machine: machine, Budget: plans.BriefBudget(o.budget), Seed: o.seed, Progress: step,
+		Machine: machine, Budget: plans.BriefBudget(o.budget), Seed: o.seed, Progress: sweeps.Within(step, o.budget-plans.BriefBudget(o.budget), 0),
 	})
 	clear()
 	switch {

@@ -49,6 +49,9 @@ type Auditor struct {
 	finite bool        // whether the draws have all shapes of interest, and are no sample of a space
 }
 
+// LeastAudited is the number of shapes of an operation without which nothing can be said of it.
+const LeastAudited = 8
+
 const (
 	mostDrawn   = 400 // number of draws; with more, the mean loss would differ more from day to day than by the draw
 	auditBlocks = 6   // of a visit
@@ -104,17 +107,22 @@ func (a *Auditor) Distinct() int {
 }
 
 // Next returns the next visit: its size, its number of blocks, and its worth. Of several operations, the one with the fewest
-// visited shapes comes first. A worth of 0 means that the audit is over.
+// visited shapes comes first. No shape is visited again before LeastAudited are visited. A worth of 0 means that the audit is
+// over.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	worth = 1 / float64(1+len(a.looks))
 	a.open = slices.DeleteFunc(a.open, func(size int) bool { return size > a.high || !a.wants(set, size) })
-	if len(a.open) > 0 {
-		return a.open[0], auditBlocks, worth
+	again := len(a.looks) >= LeastAudited
+	if k := slices.IndexFunc(a.open, func(size int) bool { return again || a.looks[size] == 0 }); k >= 0 {
+		return a.open[k], auditBlocks, worth
 	}
 	for len(a.draws) > 0 {
 		if size := a.draw(); size > 0 && size <= a.high {
 			return size, auditBlocks, worth
 		}
+	}
+	if len(a.open) > 0 {
+		return a.open[0], auditBlocks, worth
 	}
 	return 0, 0, 0
 }

@@ -122,6 +122,19 @@ func TestAHopelessChoice(t *testing.T) {
 	}
 }
 
+// A short budget sees enough shapes once before it sees any twice, also where implementations are close.
+func TestShapesBeforeLooks(t *testing.T) {
+	s := newSpace()
+	a := NewAuditor(s, 2, nil, always("serial"), 1)
+	if audit := a.Judge(audited(t, a, s, LeastAudited, lucky(1, 1, 1, 9))); len(audit.Audited) != LeastAudited {
+		t.Errorf("%d visits were to %d shapes", LeastAudited, len(audit.Audited))
+	}
+	a = NewAuditor(s, 2, nil, always("serial"), 1)
+	if audit := a.Judge(audited(t, a, s, 2*LeastAudited, lucky(1, 1, 1, 9))); len(audit.Audited) >= 2*LeastAudited {
+		t.Errorf("%d visits were to %d shapes, and no shape was visited again", 2*LeastAudited, len(audit.Audited))
+	}
+}
+
 // The seed draws the fresh shapes. Choices rest on none of them. A shape that is drawn again counts again.
 func TestFreshShapes(t *testing.T) {
 	quick := lucky(1, 1, 2, 3)
