@@ -131,7 +131,7 @@ func TestChoose(t *testing.T) {
 		want   string
 		beyond bool
 	}{
-		{-1, "go", true}, {0, "go", true}, {63, "go", true}, {64, "go", false}, {511, "go", false},
+		{1, "go", true}, {63, "go", true}, {64, "go", false}, {511, "go", false},
 		{512, "accelerate", false}, {8191, "accelerate", false}, {8192, "metal", false}, {65536, "metal", false},
 		{65537, "metal", true}, {1 << 40, "metal", true},
 	} {

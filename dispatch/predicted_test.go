@@ -142,7 +142,7 @@ func TestCut(t *testing.T) {
 		want   string
 		answer Answer
 	}{
-		{-1, "go", Beyond}, {1023, "go", Beyond}, {1024, "go", Predicted}, {2470, "go", Predicted}, {2530, "accelerate", Predicted},
+		{1, "go", Beyond}, {1023, "go", Beyond}, {1024, "go", Predicted}, {2470, "go", Predicted}, {2530, "accelerate", Predicted},
 		{247_000, "accelerate", Predicted}, {253_000, "metal", Predicted}, {4 << 20, "metal", Predicted}, {1 << 30, "metal", Beyond},
 	} {
 		expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shape")
@@ -638,7 +638,7 @@ func TestCaseAlongLengths(t *testing.T) {
 	for _, test := range []struct {
 		size int
 		want string
-	}{{0, "go"}, {120, "go"}, {121, "go"}, {198, "go"}, {203, "metal"}, {441, "metal"}, {4096, "go"}, {4097, "metal"}, {16384, "go"},
+	}{{1, "go"}, {120, "go"}, {121, "go"}, {198, "go"}, {203, "metal"}, {441, "metal"}, {4096, "go"}, {4097, "metal"}, {16384, "go"},
 		{20480, "metal"}, {1 << 20, "metal"}} {
 		for range 2 { // predicted, then remembered
 			expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shape")

@@ -73,3 +73,16 @@ func TestProgressForetellsAVisit(t *testing.T) {
 		t.Errorf("the first visit was to take %v, and nothing was known; the second %v, and took %v", begun[0].Takes, begun[1].Takes, took)
 	}
 }
+
+// The budgets of what comes before and after count, so that one bar runs once over all sweeps of a command.
+func TestWithin(t *testing.T) {
+	var seen sweeps.Progress
+	step := sweeps.Within(func(p sweeps.Progress) { seen = p }, 40*time.Second, 20*time.Second)
+	step(sweeps.Progress{Case: "a", Elapsed: 3 * time.Second, Budget: 60 * time.Second})
+	if want := (sweeps.Progress{Case: "a", Elapsed: 43 * time.Second, Budget: 2 * time.Minute}); seen != want {
+		t.Errorf("%+v, want %+v", seen, want)
+	}
+	if sweeps.Within(nil, 1, 1) != nil {
+		t.Error("without a function there is one all the same")
+	}
+}
