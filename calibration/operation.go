@@ -17,6 +17,9 @@ type Operation struct {
 	Placement string `json:"placement"` // "caller" or "shared"
 	Axes      []Axis `json:"axes"`      // in the order of a shape's values, with the measured range
 
+	// Family is what operations have in common whose surfaces are also fitted to each other's shapes; "" if there is no other.
+	Family string `json:"family,omitempty"`
+
 	// Implementations are those that took part. The surface predicts the ones that were timed at enough shapes.
 	Implementations []Implementation `json:"implementations"`
 
@@ -142,6 +145,11 @@ func (h *Host) checkOperations() error {
 func (o *Operation) check() error {
 	if err := o.checkAxes(); err != nil {
 		return err
+	}
+	if o.Family != "" {
+		if err := checkName(o.Family); err != nil {
+			return fmt.Errorf("family %w", err)
+		}
 	}
 	if o.Created != nil {
 		if err := checkCreated(*o.Created); err != nil {

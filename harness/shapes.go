@@ -144,7 +144,9 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 		})
 		return
 	}
-	operation := calibration.Operation{Name: s.Operation, Placement: string(s.Placement), Created: new(r.Entry.Created)}
+	operation := calibration.Operation{
+		Name: s.Operation, Placement: string(s.Placement), Family: s.Family, Created: new(r.Entry.Created),
+	}
 	for _, a := range s.Axes {
 		operation.Axes = append(operation.Axes, calibration.Axis{Name: a.Name, Unit: a.Unit})
 	}
@@ -238,12 +240,16 @@ func judged(o *calibration.Operation, set *timings.Set, part *surfaces.Problem, 
 	return held, surfaces.Crossed(judge, set.Shape, part, fit)
 }
 
-// pointsOf returns all points of an operation: its own, those of its other placements, and those of its cases. set has the
-// operation's own samples.
+// pointsOf returns all points of an operation: its own, those of its cases, those of its family, and those of its other
+// placements. set has the operation's own samples.
 func (r *Run) pointsOf(o *calibration.Operation, set *timings.Set) []surfaces.Point {
-	own, ofCases := surfaces.Points(set, set.Shape), r.pointsOfCases(o, set.Implementations)
-	others := thinned(r.pointsOfPlacements(o, set.Implementations), mostFitted-len(own)-len(ofCases))
-	return slices.Concat(own, others, ofCases)
+	all := slices.Concat(surfaces.Points(set, set.Shape), r.pointsOfCases(o, set.Implementations))
+	for _, more := range [][]surfaces.Point{
+		r.pointsOfFamily(o, set.Implementations), r.pointsOfPlacements(o, set.Implementations),
+	} {
+		all = append(all, thinned(more, mostFitted-len(all))...)
+	}
+	return all
 }
 
 // fitted returns the points that are fitted before the choices are judged. These are the points that are not held out, and
@@ -302,7 +308,28 @@ func (r *Run) pointsOfPlacements(o *calibration.Operation, implementations []str
 	return all
 }
 
-// mostFitted is how many points a surface is fitted to, unless the placement itself has more. What was measured with the data
+// pointsOfFamily returns the points of the other operations of an operation's family, in the same placement.
+func (r *Run) pointsOfFamily(o *calibration.Operation, implementations []string) []surfaces.Point {
+	var all []surfaces.Point
+	relative := 0
+	for k := range r.Entry.Operations {
+		other := &r.Entry.Operations[k]
+		if o.Family == "" || other.Family != o.Family || other.Name == o.Name || other.Placement != o.Placement ||
+			!slices.Equal(other.Surface.Axes, o.Surface.Axes) {
+			continue
+		}
+		relative++
+		names, set := notExcluded(other, implementations), r.Shapes[shapesName(other)]
+		points := append(surfaces.Points(set.For(names), set.Shape), r.pointsOfCases(other, names)...)
+		for n := range points {
+			points[n].Relative = relative
+		}
+		all = append(all, points...)
+	}
+	return all
+}
+
+// mostFitted is how many points a surface is fitted to, unless the operation itself has more. What was measured with the data
 // elsewhere is left out first. So a host with fifty operations takes less than four megabytes.
 const mostFitted = 500
 
@@ -320,10 +347,22 @@ func thinned(points []surfaces.Point, most int) []surfaces.Point {
 
 // onProcessor returns the names, with "" in the place of each implementation that is not on the processor or is excluded.
 func onProcessor(o *calibration.Operation, names []string) []string {
+	return named(o, names, func(i *calibration.Implementation) bool {
+		return i.Excluded == "" && i.Processor == string(kernels.CPU)
+	})
+}
+
+// notExcluded returns the names, with "" in the place of each implementation that is excluded.
+func notExcluded(o *calibration.Operation, names []string) []string {
+	return named(o, names, func(i *calibration.Implementation) bool { return i.Excluded == "" })
+}
+
+// named returns the names, with "" in the place of each that is not of an implementation which is wanted.
+func named(o *calibration.Operation, names []string, wanted func(i *calibration.Implementation) bool) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
-		for _, known := range o.Implementations {
-			if known.Name == name && known.Excluded == "" && known.Processor == string(kernels.CPU) {
+		for k := range o.Implementations {
+			if known := &o.Implementations[k]; known.Name == name && wanted(known) {
 				out[i] = name
 			}
 		}

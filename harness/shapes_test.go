@@ -270,3 +270,41 @@ func TestPointsOfAllRunsOfACase(t *testing.T) {
 		}
 	}
 }
+
+// The surface of an operation is also fitted to the points of its family in the same placement, and to nothing of others. Times
+// of implementations that the other operation excludes do not count.
+func TestPointsOfFamily(t *testing.T) {
+	r := &Run{Shapes: map[string]*timings.Set{}}
+	for _, name := range []string{"own", "inverse", "other", "elsewhere"} {
+		o, set := operationOf(name, 0)
+		o.Family = map[string]string{"other": "another"}[name]
+		if o.Family == "" {
+			o.Family = "transforms"
+		}
+		if name == "inverse" {
+			o.Implementations[1].Excluded = "wrong results"
+		}
+		if name == "elsewhere" {
+			o.Placement = "shared"
+		}
+		r.Entry.Operations = append(r.Entry.Operations, o)
+		r.Shapes[shapesName(&o)] = set
+	}
+	own := &r.Entry.Operations[0]
+	points := r.pointsOf(own, r.Shapes["own"])
+	counts := map[int]int{}
+	for _, p := range points {
+		counts[p.Relative]++
+		if timed := !math.IsNaN(p.LogSeconds[1]); timed != (p.Relative == 0) {
+			t.Fatalf("an implementation that is excluded in the family: %+v", p)
+		}
+	}
+	if len(counts) != 2 || counts[0] != 60 || counts[1] != 60 {
+		t.Errorf("points by relative: %v, want 60 own ones and 60 of one other", counts)
+	}
+	own.Family = ""
+	r.Entry.Operations[2].Family = ""
+	if points := r.pointsOf(own, r.Shapes["own"]); len(points) != 60 {
+		t.Errorf("%d points of an operation without a family, want 60", len(points))
+	}
+}

@@ -59,6 +59,10 @@ type Op[P any] struct {
 	// with, factors of a length.
 	Features []surface.Feature
 
+	// Family names the operations of the same axes and features whose implementations do much the same work, such as a
+	// transform and its inverse. What is measured of one says much of the others. "" stands for no other operation.
+	Family string
+
 	// Draw returns the shape at a point of the unit cube, for sweeps over all shapes, and the zero Shape where that is
 	// none. Where it is nil each axis goes from Min to Max in equal factors, half of the shapes with one of its Usual values.
 	Draw func(at []float64) Shape

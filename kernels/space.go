@@ -15,6 +15,7 @@ type Space struct {
 	Placement Placement
 	Axes      []Axis
 	Features  []surface.Feature // what a prediction looks at
+	Family    string            // of the operation: see Op
 
 	// Case is measured in place of a line. Its sizes are those that Add returned.
 	Case Case
@@ -38,7 +39,7 @@ func (o *Op[P]) Space(b *Backends, placement Placement) *Space {
 		return nil
 	}
 	s := &Space{
-		Operation: o.Name, Placement: placement, Axes: o.Axes, Features: o.features(),
+		Operation: o.Name, Placement: placement, Axes: o.Axes, Features: o.features(), Family: o.Family,
 		draw:   o.Draw,
 		work:   func(s Shape) Work { return o.Work(s, "") },
 		shapes: map[int]Shape{},

@@ -89,6 +89,7 @@ func declare[P any](d declaration[P]) kernels.Op[P] {
 		Name: d.name, Formula: d.formula, Source: d.source,
 		Axes:      axes,
 		Features:  features(),
+		Family:    "fft",
 		Draw:      draw,
 		Lines:     lines(d.rowLengths),
 		Params:    func(s kernels.Shape) P { return d.params(s[length], s[batch]) },

@@ -18,6 +18,7 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 	Source:   "librosa 0.10.2, librosa.istft with center=True, window='hann', length=n",
 	Axes:     axes,
 	Features: Op.Features,
+	Family:   Op.Family,
 	Draw:     draw,
 	Lines:    Op.Lines,
 	Params:   Op.Params,

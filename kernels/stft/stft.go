@@ -51,6 +51,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Axes:   axes,
 	// The frames, all their samples, and whether the window's length has large factors. Above 7 our transforms go through
 	// Bluestein's algorithm.
+	Family: "stft",
 	Features: []surface.Feature{
 		kernels.Power(0, -1, 1), kernels.Power(1, -1, 1), {Kind: surface.Largest, Weights: []float64{1, 0, 0}},
 		{Kind: surface.Rough, Prime: 7, Weights: []float64{1, 0, 0}}, {Kind: surface.Chirp, Prime: 7, Weights: []float64{1, 0, 0}},

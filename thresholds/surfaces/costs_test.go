@@ -19,7 +19,7 @@ func costly(shapes, few int) *Problem {
 		if k >= few {
 			times[1] = math.NaN()
 		}
-		p.Points = append(p.Points, Point{shape, times})
+		p.Points = append(p.Points, Point{Shape: shape, LogSeconds: times})
 	}
 	return p
 }

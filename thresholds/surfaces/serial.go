@@ -1,7 +1,5 @@
 package surfaces
 
-import "crossover/calibration/surface"
-
 // A library on all cores has most of the peculiarities that it has on one core, such as slow lengths. So the process of its
 // implementation on all cores is that of the implementation on one core plus a process for their ratio. The sum has the form
 // of any other implementation in the file.
@@ -19,18 +17,14 @@ func (f *Fit) order() []int {
 	return append(first, then...)
 }
 
-// restAt returns what a solved implementation adds to the log-time of its costs, at some points.
-func (f *Fit) restAt(points []int, scaled [][]float64, of *surface.Implementation) []float64 {
+// restAt returns what a solved part adds to the log-time of its costs, at some points.
+func (f *Fit) restAt(points []int, scaled [][]float64, of int) []float64 {
+	part, o := &f.parts[of], f.hyper.own[of]
 	var rest []float64
 	for _, k := range points {
-		sum := of.Linear[0]
-		for d, z := range f.x[k] {
-			sum += of.Linear[1+d] * z
-		}
-		for n, w := range of.Weights {
-			if w != 0 {
-				sum += w * surface.Kernel(scaled[k], scaled[n])
-			}
+		sum := 0.0
+		for n, w := range part.solved {
+			sum += w * f.covariance(o, scaled, k, part.points[n])
 		}
 		rest = append(rest, sum)
 	}
