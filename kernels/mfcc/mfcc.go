@@ -115,8 +115,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		onCores("go", "go-parallel", inGo),
-		onOpenBLAS(),
+		kernels.Revised(1, onCores("go", "go-parallel", inGo), "go-parallel"), // chunks are shorter
+		kernels.Revised(1, onOpenBLAS(), "openblas-parallel"),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendCoefficients),
 	},

@@ -12,8 +12,14 @@ import (
 	"crossover/pool"
 )
 
-// valuesPerChunk is the number of powers that a worker takes at a time. Their logarithms stay in the first-level cache.
-const valuesPerChunk = 8 << 10
+// valuesPerChunk is the greatest number of powers that a worker takes at a time. Their logarithms stay in the first-level cache.
+// About valuesPerMicrosecond of them take a microsecond. Each worker gets at least chunksPerWorker chunks, so that the others help
+// with the last one.
+const (
+	valuesPerChunk       = 8 << 10
+	valuesPerMicrosecond = 512
+	chunksPerWorker      = 2
+)
 
 // arithmetic is what implementations on the processor differ in. product multiplies logarithms, frames×bands, by the matrix
 // of the cosines.
@@ -82,9 +88,9 @@ func (p Params) matrix() []float32 {
 // processor computes on the workers of a pool: first the greatest power, then chunks of frames.
 type processor struct {
 	Params
-	pool  *pool.Pool
-	chunk int // frames
-	each  []worker
+	pool *pool.Pool
+	most int // frames of a chunk
+	each []worker
 
 	dst, mel []float32 // of the current call
 	peaking  bool      // whether the greatest power is being searched
@@ -98,9 +104,9 @@ type worker struct {
 }
 
 func newProcessor(p Params, workers *pool.Pool, each []arithmetic) kernels.Runner {
-	r := &processor{Params: p, pool: workers, chunk: max(1, valuesPerChunk/p.Bands)}
+	r := &processor{Params: p, pool: workers, most: max(1, valuesPerChunk/p.Bands)}
 	for _, a := range each {
-		r.each = append(r.each, worker{arithmetic: a, logarithms: make([]float32, r.chunk*p.Bands)})
+		r.each = append(r.each, worker{arithmetic: a, logarithms: make([]float32, r.most*p.Bands)})
 	}
 	return r
 }
@@ -108,18 +114,22 @@ func newProcessor(p Params, workers *pool.Pool, each []arithmetic) kernels.Runne
 // Run computes a call.
 func (r *processor) Run(s kernels.Shape, a *kernels.Args) error {
 	r.dst, r.mel = a[0], a[1]
+	chunk := r.most
+	if workers := len(r.each); workers > 1 {
+		chunk = min(chunk, max((s[frames]-1)/(chunksPerWorker*workers)+1, r.pool.Grain(s[frames], valuesPerMicrosecond/float64(r.Bands), 1)))
+	}
 	for i := range r.each {
 		r.each[i].peak = least
 	}
 	r.peaking = true
-	r.pool.Run(s[frames], r.chunk, r)
+	r.pool.Run(s[frames], chunk, r)
 	r.peaking = false
 	peak := float32(least)
 	for i := range r.each {
 		peak = max(peak, r.each[i].peak)
 	}
 	r.floor = max(least, peak*topPower)
-	r.pool.Run(s[frames], r.chunk, r)
+	r.pool.Run(s[frames], chunk, r)
 	r.dst, r.mel = nil, nil
 	return nil
 }

@@ -172,22 +172,32 @@ func (r *framer) span(dst []complex64, x []float32, lo, hi int) {
 	}
 }
 
-// samplesPerChunk is the least number of windowed samples that a worker takes at a time: some five microseconds of work, a
-// few times the cost of handing it over.
-const samplesPerChunk = 8192
+// samplesPerMicrosecond is about how many samples of frames are windowed and transformed in a microsecond. samplesPerChunk is the
+// greatest number of them that a worker takes at a time, except for a block of frames.
+const (
+	samplesPerMicrosecond = 2048
+	samplesPerChunk       = 8192
+)
 
-// over returns the loop over the frames of a signal. Workers take whole blocks of frames.
+// grain returns the number of frames in a chunk, which is whole blocks: see [pool.Pool.Grain]. FFTW transforms single frames at
+// less than half of the speed.
+func (p Params) grain(frames, blockFrames int, workers *pool.Pool) int {
+	return workers.Grain(frames, samplesPerMicrosecond/float64(p.NFFT), blockFrames)
+}
+
+// over returns the loop over the frames of a signal.
 func over(newTransforms newTransforms) func(p Params, workers int) (kernels.Loop, error) {
 	return func(p Params, workers int) (kernels.Loop, error) {
 		framers, err := newFramers(p, workers, newTransforms)
 		if err != nil {
 			return kernels.Loop{}, err
 		}
-		block := framers[0].blockFrames
-		grain := block * max(1, samplesPerChunk/(block*p.NFFT))
 		return kernels.Loop{
-			Rows:  func(s *kernels.Shape) int { return p.frames(s[samples]) },
-			Grain: func(*kernels.Shape, int, *pool.Pool) int { return grain },
+			Rows: func(s *kernels.Shape) int { return p.frames(s[samples]) },
+			Grain: func(_ *kernels.Shape, frames int, workers *pool.Pool) int {
+				block := framers[0].blockFrames
+				return min(p.grain(frames, block, workers), block*max(1, samplesPerChunk/(block*p.NFFT)))
+			},
 			Do: func(worker int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 				framers[worker].span(kernels.Complex(a[0]), a[1], lo, hi)
 			},

@@ -40,9 +40,10 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 		return w
 	},
 	By: []kernels.Makers[Params]{
-		kernels.OverRows(addUp(inverseInGo)),
-		kernels.Probed(fftw.Probe, fftw.Version, kernels.LoopNamed("fftw", "fftw-parallel", addUp(inverseWithFFTW))),
-		kernels.Framework("", kernels.OnOneCore(addUp(inverseWithAccelerate))),
+		kernels.Revised(1, addUp("go", "go-parallel", inverseInGo), "go-parallel"), // no frame is inverted twice
+		kernels.Probed(fftw.Probe, fftw.Version,
+			kernels.Revised(1, addUp("fftw", "fftw-parallel", inverseWithFFTW), "fftw-parallel")), // as above
+		kernels.Framework("", alone(inverseWithAccelerate)),
 		kernels.KernelText("", appendInverse),
 		kernels.VendorFFT("", newInverseVendor),
 	},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
-	"crossover/pool"
 )
 
 func TestInverseOp(t *testing.T) {
@@ -177,30 +175,32 @@ func widened(x []float32) (wide []float64) {
 	return wide
 }
 
-// A worker's chunk has the same bits as the same samples of the whole signal, wherever it begins.
-func TestChunks(t *testing.T) {
-	for _, p := range lengths(64, 16, 64, 7, 64, 100) {
-		const n = 1000
-		s := noiseOf(p, n)
-		o, err := newOverlappers(p, 1, inverseInGo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole, parts := make([]float32, n), make([]float32, n)
-		o[0].span(whole, s, 0, n)
-		for lo := 0; lo < n; lo += 3 * p.Hop {
-			o[0].span(parts, s, lo, min(lo+3*p.Hop, n))
-		}
-		if !slices.Equal(whole, parts) {
-			t.Errorf("%+v: a signal in chunks differs from the whole", p)
-		}
-	}
-	for _, workers := range []int{1, 2, 16} {
-		p := pool.New(workers)
-		defer p.Close()
-		for _, hops := range []int{1, 10, 100, 8192} {
-			if got := (Params{NFFT: 2048, Hop: 512}).grain(nil, hops, p); got < 4 || got > max(128, hops) {
-				t.Errorf("%d hops on %d workers: chunks of %d", hops, workers, got)
+// Parts of any number of frames, joined in any order, are the signal.
+func TestParts(t *testing.T) {
+	for _, p := range lengths(64, 16, 64, 7, 64, 100, 64, 64, 2, 1, 100, 33) {
+		for _, n := range []int{1, 31, 97, 1000} {
+			s := noiseOf(p, n)
+			all, err := newOverlappers(p, 1, inverseInGo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, count, length := &all[0], p.frames(n), p.tail()
+			whole := make([]float32, n)
+			o.part(whole, nil, s, 0, count)
+			for _, each := range []int{1, 2, 3, 7, 50} {
+				parts, tails := make([]float32, n), make([]float32, ((count-1)/each+1)*length)
+				for i := range parts {
+					parts[i] = float32(math.NaN()) // what the caller left there
+				}
+				for from := 0; from < count; from += each {
+					o.part(parts, tails[from/each*length:(from/each+1)*length], s, from, min(from+each, count))
+				}
+				for from := (count - 1) / each * each; from >= 0; from -= each {
+					o.join(parts, tails, each, from, min(from+each, count))
+				}
+				if e := kernels.RelativeError(parts, widened(whole)); !(e < 1e-6) {
+					t.Errorf("%+v: %d samples in parts of %d frames are off by %g", p, n, each, e)
+				}
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package stft
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/pool"
 )
@@ -82,24 +84,29 @@ func (p Params) reaching(lo, hi, count int) (first, last int) {
 	return first, min(count-1, (hi-1)/p.Hop)
 }
 
-// span writes samples lo to hi−1 of the signal dst, whose spectrogram is src.
-func (o *overlapper) span(dst []float32, src []complex64, lo, hi int) {
-	bins, count := o.bins(), o.frames(len(dst))
+// part adds up frames from to to−1 of the spectrogram src: in dst what lies before frame to, and in the tail what lies behind,
+// where later frames write. If those are all frames, dst is the signal. Otherwise the samples that earlier frames reach wait
+// for join.
+func (o *overlapper) part(dst, tail []float32, src []complex64, from, to int) {
+	count, bins := o.frames(len(dst)), o.bins()
+	lo, hi := o.between(from, to, len(dst))
 	clear(dst[lo:hi])
-	done := lo
-	f, last := o.reaching(lo, hi, count)
-	for f <= last {
+	clear(tail)
+	done := o.joined(from, lo, hi)
+	for f := from; f < to; {
 		frames, invert := 1, o.single
-		if f+o.blockFrames-1 <= last {
+		if f+o.blockFrames <= to {
 			frames, invert = o.blockFrames, o.block
 		}
 		invert(o.rows[:frames*o.NFFT], src[f*bins:(f+frames)*bins])
 		for i := range frames {
-			o.add(dst, o.rows[i*o.NFFT:(i+1)*o.NFFT], f+i, lo, hi)
+			row := o.rows[i*o.NFFT : (i+1)*o.NFFT]
+			o.add(dst[lo:hi], lo, row, o.start(f+i))
+			o.add(tail, o.start(to), row, o.start(f+i))
 		}
 		f += frames
 		// No later frame reaches what is before frame f.
-		if next := min(f*o.Hop-o.lead(), hi); next > done {
+		if next := min(o.start(f), hi); next > done {
 			o.divide(dst, done, next, count)
 			done = next
 		}
@@ -107,14 +114,63 @@ func (o *overlapper) span(dst []float32, src []complex64, lo, hi int) {
 	o.divide(dst, done, hi, count)
 }
 
-// add adds what row, the samples of frame f, has between lo and hi−1.
-func (o *overlapper) add(dst, row []float32, f, lo, hi int) {
-	start := f*o.Hop - o.lead()
-	from, to := max(start, lo), min(start+o.NFFT, hi)
+// join finishes the samples of a part that earlier frames reach. It adds the tails of the parts before, which are in order and
+// of as many frames each.
+func (o *overlapper) join(dst []float32, tails []float32, each, from, to int) {
+	lo, hi := o.between(from, to, len(dst))
+	hi = o.joined(from, lo, hi)
+	length, last := o.tail(), from/each
+	for part := max(0, last-1-(length-1)/(each*o.Hop)); part < last; part++ {
+		addTo(dst[lo:hi], lo, tails[part*length:(part+1)*length], o.start((part+1)*each))
+	}
+	o.divide(dst, lo, hi, o.frames(len(dst)))
+}
+
+// joined returns the end of the samples lo to hi−1 that frames before frame from reach.
+func (p Params) joined(from, lo, hi int) int {
+	if from == 0 {
+		return lo
+	}
+	return min(max(p.start(from)+p.tail(), lo), hi)
+}
+
+// start returns the first sample that frame f reaches. It may be before the signal.
+func (p Params) start(f int) int { return f*p.Hop - p.lead() }
+
+// tail returns how many samples frames reach behind the start of the next one.
+func (p Params) tail() int { return max(0, p.NFFT-p.Hop) }
+
+// between returns the samples lo to hi−1 of a signal that lie behind the start of frame from and before that of frame to. The
+// first and the last frame have also what no window reaches.
+func (p Params) between(from, to, samples int) (lo, hi int) {
+	hi = samples
+	if from > 0 {
+		lo = min(max(p.start(from), 0), samples)
+	}
+	if to < p.frames(samples) {
+		hi = min(max(p.start(to), 0), samples)
+	}
+	return lo, hi
+}
+
+// add adds row, the samples of a frame that begins at start, to dst, which begins at sample lo, where both are.
+func (o *overlapper) add(dst []float32, lo int, row []float32, start int) {
+	from, to := max(start, lo), min(start+len(row), lo+len(dst))
 	if from < to {
-		multiplyAdd(dst[from:to], row[from-start:], o.weights[from-start:])
+		multiplyAdd(dst[from-lo:to-lo], row[from-start:], o.weights[from-start:])
 	}
 }
+
+// addTo adds src, which begins at sample start, to dst, which begins at sample lo, where both are.
+func addTo(dst []float32, lo int, src []float32, start int) {
+	from, to := max(start, lo), min(start+len(src), lo+len(dst))
+	for ; from < to; from += len(ones) { // by vector code
+		end := min(from+len(ones), to)
+		multiplyAdd(dst[from-lo:end-lo], src[from-start:end-start], ones[:])
+	}
+}
+
+var ones = [256]float32(slices.Repeat([]float32{1}, 256))
 
 // divide divides samples lo to hi−1 by their sums of squared weights.
 func (o *overlapper) divide(dst []float32, lo, hi, count int) {
@@ -156,28 +212,74 @@ func (o *overlapper) divideEdge(dst []float32, lo, hi, count int) {
 	}
 }
 
-// addUp returns the loop over the samples of a signal, a hop of them a row. The frames at the ends of a chunk are inverted for
-// both of its neighbours.
-func addUp(newInverses newInverses) func(p Params, workers int) (kernels.Loop, error) {
-	return func(p Params, workers int) (kernels.Loop, error) {
-		overlappers, err := newOverlappers(p, workers, newInverses)
-		if err != nil {
-			return kernels.Loop{}, err
-		}
-		return kernels.Loop{
-			Rows:  func(s *kernels.Shape) int { return 1 + (s[samples]-1)/p.Hop },
-			Grain: p.grain,
-			Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
-				overlappers[worker].span(a[0], kernels.Complex(a[1]), lo*p.Hop, min(hi*p.Hop, s[samples]))
-			},
-		}, nil
+// addUp makes the two implementations by the same inverse transforms: on the calling goroutine, and on the workers of the pool.
+func addUp(serial, parallel string, newInverses newInverses) kernels.Makers[Params] {
+	return func(b *kernels.Backends, op *kernels.Op[Params]) []kernels.Maker[Params] {
+		return slices.Concat(
+			kernels.Named(serial, func(_ *kernels.Backends, p Params) (kernels.Runner, error) { return alone(newInverses)(p) })(b, op),
+			kernels.OnPool(kernels.Named(parallel, func(b *kernels.Backends, p Params) (kernels.Runner, error) {
+				return newDivided(p, b.Pool, newInverses)
+			}))(b, op))
 	}
 }
 
-// grain returns the number of hops in a chunk: one chunk for each worker, but not so few hops that most frames are inverted
-// twice or that the work is not worth handing over, and not more than are needed to make such frames rare.
-func (p Params) grain(_ *kernels.Shape, hops int, workers *pool.Pool) int {
-	shared := (p.NFFT - 1) / p.Hop // frames that two chunks have in common
-	each := (hops + workers.Workers() - 1) / workers.Workers()
-	return max(1, shared, samplesPerChunk/p.NFFT, min(each, 32*(shared+1)))
+// alone makes runners that compute on the calling goroutine.
+func alone(newInverses newInverses) func(p Params) (kernels.Runner, error) {
+	return func(p Params) (kernels.Runner, error) { return newDivided(p, pool.New(1), newInverses) }
+}
+
+// divided computes on the workers of a pool: first the parts, each of as many frames, then what they have in common. A part
+// inverts no frame of another one.
+type divided struct {
+	Params
+	pool        *pool.Pool
+	overlappers []overlapper // by worker of the pool
+
+	dst     []float32 // of the current call
+	src     []complex64
+	each    int       // frames of a part
+	tails   []float32 // of all parts but the last
+	joining bool
+}
+
+func newDivided(p Params, workers *pool.Pool, newInverses newInverses) (kernels.Runner, error) {
+	overlappers, err := newOverlappers(p, workers.Workers(), newInverses)
+	return &divided{Params: p, pool: workers, overlappers: overlappers}, err
+}
+
+// partsPerWorker is the greatest number of parts for each worker. Each part takes as much memory as a frame.
+const partsPerWorker = 8
+
+// Run computes a call.
+func (r *divided) Run(s kernels.Shape, a *kernels.Args) error {
+	dst, src := a[0], kernels.Complex(a[1])
+	count, workers := r.frames(len(dst)), len(r.overlappers)
+	block := r.overlappers[0].blockFrames
+	r.each = max(r.grain(count, block, r.pool), ((count-1)/(partsPerWorker*workers*block)+1)*block)
+	if workers == 1 || count <= r.each {
+		r.overlappers[0].part(dst, nil, src, 0, count)
+		return nil
+	}
+	if most := (count - 1) / r.each * r.tail(); most > len(r.tails) {
+		r.tails = make([]float32, most)
+	}
+	r.dst, r.src = dst, src
+	for _, r.joining = range []bool{false, true} {
+		r.pool.Run(count, r.each, r)
+	}
+	r.dst, r.src = nil, nil
+	return nil
+}
+
+// Do computes or joins the part of the frames lo to hi−1.
+func (r *divided) Do(worker, lo, hi int) {
+	o, part, length := &r.overlappers[worker], lo/r.each, r.tail()
+	switch {
+	case r.joining:
+		o.join(r.dst, r.tails, r.each, lo, hi)
+	case hi < r.frames(len(r.dst)):
+		o.part(r.dst, r.tails[part*length:(part+1)*length], r.src, lo, hi)
+	default:
+		o.part(r.dst, nil, r.src, lo, hi)
+	}
 }

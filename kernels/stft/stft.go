@@ -72,9 +72,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
 	Work:      work,
 	By: []kernels.Makers[Params]{
-		kernels.OverRows(over(inGo)),
+		kernels.Revised(1, kernels.OverRows(over(inGo)), "go-parallel"), // chunks are shorter
 		// The workers of the pool window and transform the frames. FFTW's own threads are not used.
-		kernels.Probed(fftw.Probe, fftw.Version, kernels.LoopNamed("fftw", "fftw-parallel", over(withFFTW))),
+		kernels.Probed(fftw.Probe, fftw.Version,
+			kernels.Revised(1, kernels.LoopNamed("fftw", "fftw-parallel", over(withFFTW)), "fftw-parallel")),
 		kernels.Framework("", kernels.OnOneCore(over(withAccelerate))),
 		kernels.KernelText("", appendSpectrogram),
 		kernels.VendorFFT("", newVendor),
