@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -64,8 +65,12 @@ func printIntervals(w io.Writer, name string, i *proof.Intervals) {
 }
 
 func printChoices(w io.Writer, name string, c *proof.Choices) {
-	fmt.Fprintf(w, "%s\t%d\t%s\t%.2f %%\t%.1f %% of log-size\t%.1f\t\n",
-		name, len(c.Pairs), percent(c.Cheap()), 100*c.Mean(), 100*c.Costly, c.Thresholds)
+	costly := "?" // if no judged run has several sizes
+	if !math.IsNaN(c.Costly) {
+		costly = fmt.Sprintf("%.1f %%", 100*c.Costly)
+	}
+	fmt.Fprintf(w, "%s\t%d\t%s\t%.2f %%\t%s of log-size\t%.1f\t\n",
+		name, len(c.Pairs), percent(c.Cheap()), 100*c.Mean(), costly, c.Thresholds)
 }
 
 // aims says which aims all other runs meet, and which choices cost most.

@@ -61,7 +61,7 @@ type Predicted struct {
 // Choices says what choices cost on runs that did not make them.
 type Choices struct {
 	Pairs      []Pair
-	Costly     float64 // share of log-size on which the lower bound of the loss is above CostlyAbove
+	Costly     float64 // share of log-size on which the lower bound of the loss is above CostlyAbove; NaN if no size has a bound
 	Thresholds float64 // mean number in a case
 
 	costly, span, thresholds float64
