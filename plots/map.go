@@ -97,7 +97,7 @@ func newMapAlong(d directions, h *calibration.Host, s *surveyed, others ...*surv
 		titleWidth -= tagWidth("SIMULATED") + 6
 	}
 	f.title = fit(titleStyle, titleOf(s), titleWidth)
-	f.subtitle = fit(headStyle, subtitleOf(d), width)
+	f.subtitle = fit(headStyle, subtitleOf(d, relatives(h, s.Operation)), width)
 	for i := range s.Surface.Implementations {
 		f.names = append(f.names, s.Surface.Implementations[i].Name)
 	}
@@ -199,9 +199,23 @@ func titleOf(s *surveyed) string {
 	return fmt.Sprintf("%s, %s shapes", placedName(s.Operation), grouped(len(s.fitted)))
 }
 
-// subtitleOf says what the colours mean.
-func subtitleOf(d directions) string {
+// relatives returns the names of the other operations of an operation's family.
+func relatives(h *calibration.Host, o *calibration.Operation) []string {
+	var names []string
+	for i := range h.Operations {
+		if other := &h.Operations[i]; o.Family != "" && other.Family == o.Family && other.Placement == o.Placement && other.Name != o.Name {
+			names = append(names, other.Name)
+		}
+	}
+	return names
+}
+
+// subtitleOf says what the colours mean, and of which other operations some shapes are.
+func subtitleOf(d directions, relatives []string) string {
 	words := "the fastest implementation, predicted from these shapes"
+	if len(relatives) > 0 {
+		words += " (some of " + strings.Join(relatives, ", ") + ")"
+	}
 	switch {
 	case d.third >= 0:
 		words += ", each marked on the panel nearest to it"

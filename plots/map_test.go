@@ -493,3 +493,20 @@ func FuzzMap(f *testing.F) {
 		}
 	})
 }
+
+// A map says of which other operations some of its shapes are.
+func TestRelatives(t *testing.T) {
+	h := &calibration.Host{Operations: []calibration.Operation{
+		{Name: "fft", Family: "fft", Placement: "caller"}, {Name: "ifft", Family: "fft", Placement: "caller"},
+		{Name: "ifft", Family: "fft", Placement: "shared"}, {Name: "stft", Family: "stft", Placement: "caller"},
+		{Name: "log", Placement: "caller"}, {Name: "exp", Placement: "caller"},
+	}}
+	for k, want := range []string{
+		"predicted from these shapes (some of ifft)", "predicted from these shapes (some of fft)",
+		"predicted from these shapes", "predicted from these shapes", "predicted from these shapes", "predicted from these shapes",
+	} {
+		if got := subtitleOf(directions{third: -1, classed: -1}, relatives(h, &h.Operations[k])); got != "the fastest implementation, "+want {
+			t.Errorf("%s: %q, want %q", h.Operations[k].Name, got, want)
+		}
+	}
+}
