@@ -87,3 +87,19 @@ func TestFamilyRisk(t *testing.T) {
 		t.Errorf("a risk of %.2f of times that do not scatter", risk)
 	}
 }
+
+// A time far above its prediction is kept if the operation has hardly enough times of its own. Its relatives' times do not count
+// as such.
+func TestFamilyIsNotTrimmedAway(t *testing.T) {
+	p := &Problem{Axes: axes, Features: features, Implementations: []string{"a"}}
+	for n := range 40 {
+		point := Point{Shape: []int{1 + n, 7}, LogSeconds: []float64{-10}, Relative: min(n/leastPoints, 1)}
+		if n == 3 {
+			point.LogSeconds[0] += 2 * mostError
+		}
+		p.Points = append(p.Points, point)
+	}
+	if fit, err := New(p); err != nil || len(fit.Surface.Implementations) != 1 {
+		t.Errorf("no fit of %d own points: %v", leastPoints, err)
+	}
+}

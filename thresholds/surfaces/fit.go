@@ -115,7 +115,7 @@ const (
 )
 
 // withoutOutliers returns the problem without the times whose errors are above mostError, or nil if there are none. It leaves
-// every implementation enough times to be fitted.
+// every implementation enough times of the operation itself to be fitted.
 func (f *Fit) withoutOutliers(p *Problem) *Problem {
 	rest, found := *p, false
 	rest.Points = slices.Clone(p.Points)
@@ -128,7 +128,14 @@ func (f *Fit) withoutOutliers(p *Problem) *Problem {
 			}
 		}
 		slices.SortFunc(out, func(a, b int) int { return cmp.Compare(of.errors[b], of.errors[a]) })
-		for _, k := range out[:min(len(out), max(1, len(of.points)/trimmedShare), len(of.points)-leastPoints)] {
+		own := f.own(of.points)
+		for _, k := range out[:min(len(out), max(1, len(of.points)/trimmedShare))] {
+			if f.of[of.points[k]] == 0 {
+				if own == leastPoints {
+					continue
+				}
+				own--
+			}
 			found = true
 			point := &rest.Points[of.points[k]]
 			point.LogSeconds = slices.Clone(point.LogSeconds)
