@@ -132,7 +132,13 @@ func judge(by Judge, tensors []Tensor, a *Args, want []float64) float64 {
 
 // numbers returns the outputs of a call as numbers of a reference, one output after the other.
 func numbers(tensors []Tensor, a *Args) []float64 {
-	var all []float64
+	count := 0
+	for i, t := range tensors {
+		if t.Role != In {
+			count += len(a[i])
+		}
+	}
+	all := make([]float64, 0, count)
 	for i, t := range tensors {
 		switch {
 		case t.Role == In:

@@ -112,7 +112,7 @@ func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 		b.Iterations[c.index] = m.calls(c)
 	}
 	calls := b.Iterations[c.index]
-	err := m.calling(c.implementation, func() (err error) {
+	err := m.caller.run(func() (err error) {
 		seconds, alone, crowded, err = m.timed(c, calls)
 		if err == nil && c != m.twin && !m.Brief {
 			account, err = m.account(c) // at once and on the same thread, because after a pause the call would take longer

@@ -84,7 +84,7 @@ func (c *callable) fromNothing(n int) (err error) {
 // bindAndRun binds an implementation and makes its first call, which makes plans. The goroutine is the same as for later
 // calls. If that fails, nothing stays bound.
 func (s *sweep) bindAndRun(i *implementation, bind func() (kernels.Call, error)) (call kernels.Call, err error) {
-	err = s.calling(i, func() error {
+	err = s.caller.run(func() error {
 		return safely(func() (err error) {
 			if call, err = bind(); err != nil {
 				return err

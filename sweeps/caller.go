@@ -2,11 +2,14 @@ package sweeps
 
 import "errors"
 
-// caller is a goroutine that makes calls for the goroutine of the sweep. Like the goroutines of a program, it is not locked
-// to a thread of the operating system. On a locked one, a call that wakes other goroutines has been seen to take 6 to 26
-// times as long, because two threads must trade places whenever the goroutine continues.
+// caller is a goroutine that makes all calls for the goroutine of the sweep. Like the goroutines of a program, neither is
+// locked to a thread of the operating system. On a locked one, a call that wakes other goroutines has been seen to take 6 to
+// 26 times as long, because two threads must trade places whenever the goroutine continues. If only the other calls were made
+// on a locked one, the two kinds would run on different processors, and a guest beside one of them would look like a difference
+// between implementations. The scheduler hands work from one goroutine to the other on the same thread.
 //
-// The goroutine lives as long as the sweep, so that a call finds a stack that is large enough.
+// The goroutine lives as long as the sweep, so that a call finds a stack that is large enough. A call that ends its goroutine
+// does not end the sweep.
 type caller struct {
 	batches chan func() error
 	ended   chan error
@@ -42,14 +45,4 @@ func (c *caller) serve() {
 		c.ended <- safely(f)
 	}
 	closed = true
-}
-
-// calling runs f, which makes calls of an implementation, on the goroutine on which their times are those of a program.
-// Calls that may wake other goroutines are made on the caller's goroutine. The others are made on the thread to which the
-// sweep is locked.
-func (s *sweep) calling(i *implementation, f func() error) error {
-	if i.wakes() {
-		return s.caller.run(f)
-	}
-	return f()
 }

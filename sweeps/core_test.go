@@ -251,8 +251,9 @@ func TestTimedAlone(t *testing.T) {
 }
 
 // impatient is a sweep that waits for no quiet core.
-func impatient(g *guest) *sweep {
-	s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
+func impatient(t *testing.T, g *guest) *sweep {
+	s := &sweep{sentinel: sentinel{clock: g, core: g.core()}, caller: newCaller()}
+	t.Cleanup(s.caller.close)
 	s.Clock, s.State, s.Budget = g, Warm, time.Hour
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
 	s.sentinel.settle(context.Background(), time.Minute)
@@ -265,7 +266,7 @@ func impatient(g *guest) *sweep {
 func TestVisitBesideANeighbour(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		g := &guest{slow: 1, shared: never}
-		s := impatient(g)
+		s := impatient(t, g)
 		calls := 0
 		g.shared = func(time.Duration) bool { return stays || calls%5 == 0 }
 		run := func() error { calls++; g.spend(100 * time.Microsecond); return nil }
@@ -289,7 +290,7 @@ func TestHopelesslyBehind(t *testing.T) {
 	const fine, near, far = 100 * time.Microsecond, 3 * 100 * time.Microsecond, 5 * 100 * time.Microsecond
 	for _, early := range []int{0, 3} {
 		g := &guest{slow: 1, shared: never}
-		s := impatient(g)
+		s := impatient(t, g)
 		e := &entry{c: &kernels.Case{}, result: &Result{}, costs: costs{hopelessBlocks: hopelessBlocks}, rng: rand.New(rand.NewPCG(1, 2))}
 		g.shared = func(time.Duration) bool { return len(e.result.Samples.Blocks) < early }
 		var callables []*callable

@@ -84,7 +84,7 @@ func (v *visit) divides(impl *implementation, size int) (divided bool, err error
 // dividesAgain reports whether an implementation divides a call that was made once before. The first call also makes plans.
 func (v *visit) dividesAgain(impl *implementation, call kernels.Call) (bool, error) {
 	before := call.Divided()
-	err := v.calling(impl, func() error { return safely(call.Run) })
+	err := v.caller.run(func() error { return safely(call.Run) })
 	return call.Divided() != before, err
 }
 

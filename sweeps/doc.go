@@ -25,8 +25,8 @@
 //   - a batch is timed again, on another core or a little later, if another guest used the other thread of its core; if that
 //     does not help, other blocks of the size replace the block, or the case is degraded;
 //   - the garbage collector is off, and a block during which it ran nevertheless is thrown away;
-//   - the sentinel, and calls that wake no other goroutine, run on a goroutine that is locked to its thread; parallel calls
-//     and GPU calls may wake others, and run on a goroutine that is not locked, as in a program.
+//   - all calls and the sentinel run on goroutines that are locked to no thread, as in a program, and so on the same
+//     processor.
 //
 // If the machine is in another state during the whole sweep, no reading is off its baseline. So [Observed] returns what the
 // sentinel measured.

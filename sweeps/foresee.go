@@ -100,7 +100,7 @@ func (s *sweep) probe(ctx context.Context, e *entry, size int) *probed {
 			continue
 		}
 		start := s.Clock.Now()
-		if err := s.calling(impl, func() error { return safely(call.Run) }); err == nil {
+		if err := s.caller.run(func() error { return safely(call.Run) }); err == nil {
 			p.calls[i] = (s.Clock.Now() - start).Seconds()
 		}
 		call.Release()

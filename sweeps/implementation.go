@@ -29,7 +29,3 @@ func (i *implementation) live(size int) bool { return !i.status.Wrong && !i.lost
 func (i *implementation) spreads() bool {
 	return i.Processor == kernels.CPU && i.Cores != kernels.OneCore
 }
-
-// wakes reports whether calls may wake other goroutines. Calls that spread do. So do GPU calls, because several processors
-// copy to a GPU and back.
-func (i *implementation) wakes() bool { return i.spreads() || i.Processor == kernels.GPU }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
@@ -203,10 +202,6 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		return nil, err
 	}
 	if !o.Virtual {
-		// The readings of the sentinel are true of one thread. Calls that may wake other goroutines are made on another
-		// goroutine.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 		if o.Memory > 0 { // the collector then runs before the system kills the process, and costs a block
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), o.Memory/2)))

@@ -70,6 +70,43 @@ func TestProcessorsOfTheCalls(t *testing.T) {
 	}
 }
 
+// Serial calls, parallel calls and the sentinel's work run on the same threads. If serial calls had a thread of their own, a
+// guest beside its processor would look like a difference between implementations.
+func TestOneThread(t *testing.T) {
+	machine := newMachine()
+	threads := map[string]map[int]int{}
+	on := func(name string) {
+		if threads[name] == nil {
+			threads[name] = map[int]int{}
+		}
+		threads[name][unix.Gettid()]++
+	}
+	var implementations []implementation
+	for name, cores := range map[string]kernels.Cores{"go": kernels.OneCore, "go-parallel": kernels.AllCores} {
+		implementations = append(implementations, implementation{name: name, cores: cores, cost: linear(0, 0), run: func(int) error {
+			on(name)
+			sweeps.SpinWork()
+			return nil
+		}})
+	}
+	o := machine.options(10 * time.Second)
+	o.Virtual, o.Clock, o.Sentinel = false, nil, func() { on("sentinel") }
+	c := machine.newCase("op/x=1", 64, 1<<10, implementations...)
+	o.Planner = script{{64, 20}, {128, 20}}.planner
+	if _, err := sweeps.Run(t.Context(), []kernels.Case{c}, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go-parallel", "sentinel"} {
+		together := 0
+		for thread, calls := range threads["go"] {
+			together += min(calls, threads[name][thread])
+		}
+		if together == 0 {
+			t.Errorf("the calls of go were made on the threads %v, and %s ran on %v", threads["go"], name, threads[name])
+		}
+	}
+}
+
 type task func()
 
 func (t task) Do(int, int, int) { t() }

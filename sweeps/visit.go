@@ -240,7 +240,7 @@ func (v *visit) warmUp(ctx context.Context) bool {
 		if ctx.Err() != nil || v.over() {
 			return false
 		}
-		err := v.calling(c.implementation, func() error {
+		err := v.caller.run(func() error {
 			return v.rouse(c, target, v.e.costs.call(v.size, c.index), fastest)
 		})
 		if err == nil && c.seconds < c.least {
@@ -271,7 +271,7 @@ func (v *visit) bindTwin() {
 	for range max(1, len(original.flight)) {
 		call, err := v.bindAndRun(twin.implementation, twin.bind)
 		if err == nil { // the twin must be warm, like the original
-			err = v.calling(twin.implementation, func() error { return safely(call.Run) })
+			err = v.caller.run(func() error { return safely(call.Run) })
 		}
 		if err != nil {
 			call.Release()
