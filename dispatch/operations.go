@@ -68,6 +68,10 @@ func nearestOperations(operation string, names []string) []string {
 	return slices.Compact(nearest)
 }
 
+// DidYouMean asks whether an operation of this program was meant by a name: " (did you mean fft?)". It returns "" if none is
+// at most two letters away.
+func DidYouMean(operation string) string { return didYouMean(nearestOperations(operation, nil)) }
+
 // didYouMean asks whether one of the names was meant. It returns "" for no names.
 func didYouMean(names []string) string {
 	if len(names) == 0 {

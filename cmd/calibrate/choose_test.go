@@ -81,7 +81,7 @@ func TestChooseSaysWhatIsWrong(t *testing.T) {
 		{[]string{"softmax/columns=1024,shared"}, "want one size behind it"},
 		{[]string{"attention/self"}, "want one size behind it"},
 		{[]string{"fft/n=441,batch=64,caller"}, `"caller" is not a value of an axis`},
-		{[]string{"ftf/batch=1"}, `"ftf" is not an operation`},
+		{[]string{"fftt/batch=1"}, `"fftt" is not an operation (did you mean fft, ifft?)`},
 		{[]string{"fft/batch=1,", "64"}, `"" is not a value of an axis`},
 	} {
 		arguments := append([]string{"-o", f.file, "--choose"}, c.arguments...)

@@ -289,7 +289,9 @@ const legend = `
 REGRET is how much longer calls take by the file's choices than by the best ones, on average.
 AT MOST is the upper bound of the regret, with 95 % confidence. WORST is the greatest at one size.
 NOT KNOWN is the share of the case's sizes of which the file says that it does not know.
-AMBIGUOUS says that the fresh sizes do not decide, and UNMEASURED that there are too few of them.
+HOLDS says that the file's choices were the best ones at fresh sizes, or ties. DRIFTED says that
+something else is faster now: calibrate again. AMBIGUOUS says that the fresh sizes do not decide,
+and UNMEASURED that there are too few of them.
 `
 
 // leastSlowdown is the least slowdown that is told, as 0.1 % is printed.

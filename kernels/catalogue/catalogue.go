@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/attention"
 	"crossover/kernels/autocorrelation"
@@ -250,7 +251,11 @@ func read(name string) (l kernels.Listing, values []kernels.Param, err error) {
 	operation, parameters, _ := strings.Cut(name, "/")
 	at := slices.IndexFunc(operations, func(l kernels.Listing) bool { return l.Name == operation })
 	if at < 0 {
-		return l, nil, fmt.Errorf("%.80q is not an operation (calibrate --list prints them)", operation)
+		meant := dispatch.DidYouMean(operation)
+		if meant == "" {
+			meant = " (calibrate --list prints them)"
+		}
+		return l, nil, fmt.Errorf("%.80q is not an operation%s", operation, meant)
 	}
 	if parameters == "" {
 		return operations[at], nil, nil
