@@ -83,14 +83,12 @@ func (c *callable) fromNothing(n int) (err error) {
 
 // bindAndRun binds an implementation and makes its first call, which makes plans. The goroutine is the same as for later
 // calls. If that fails, nothing stays bound.
-func (s *sweep) bindAndRun(i *implementation, bind func() (kernels.Call, error)) (call kernels.Call, err error) {
-	err = s.caller.run(func() error {
-		return safely(func() (err error) {
-			if call, err = bind(); err != nil {
-				return err
-			}
-			return call.Run()
-		})
+func (s *sweep) bindAndRun(bind func() (kernels.Call, error)) (call kernels.Call, err error) {
+	err = s.caller.run(func() (err error) {
+		if call, err = bind(); err != nil {
+			return err
+		}
+		return call.Run()
 	})
 	if err != nil {
 		call.Release()
@@ -105,7 +103,7 @@ func (v *visit) undivided(c *callable) (bool, error) {
 	if c.call.Divided == nil || !v.e.timesOnOne(c.implementation, v.size) {
 		return false, nil
 	}
-	divided, err := v.dividesAgain(c.implementation, c.call)
+	divided, err := v.dividesAgain(c.call)
 	if err == nil {
 		c.division.note(v.size, divided)
 		v.e.noteDivision(c.implementation)

@@ -67,7 +67,7 @@ func (v *visit) findDivisions(ctx context.Context) {
 // divides reports whether an implementation divides a call at a size.
 func (v *visit) divides(impl *implementation, size int) (divided bool, err error) {
 	var problem kernels.Problem
-	call, err := v.bindAndRun(impl, func() (kernels.Call, error) {
+	call, err := v.bindAndRun(func() (kernels.Call, error) {
 		problem = v.e.c.Problem(size, v.Input)
 		return problem.Bind(impl.Name)
 	})
@@ -78,13 +78,13 @@ func (v *visit) divides(impl *implementation, size int) (divided bool, err error
 		return false, err
 	}
 	defer call.Release()
-	return v.dividesAgain(impl, call)
+	return v.dividesAgain(call)
 }
 
-// dividesAgain reports whether an implementation divides a call that was made once before. The first call also makes plans.
-func (v *visit) dividesAgain(impl *implementation, call kernels.Call) (bool, error) {
+// dividesAgain reports whether a call is divided that was made once before. The first call also makes plans.
+func (v *visit) dividesAgain(call kernels.Call) (bool, error) {
 	before := call.Divided()
-	err := v.caller.run(func() error { return safely(call.Run) })
+	err := v.caller.run(call.Run)
 	return call.Divided() != before, err
 }
 

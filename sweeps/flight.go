@@ -40,7 +40,7 @@ func (f *flights) grow(c *callable) bool {
 		}
 		return false
 	}
-	call, err := f.bindAndRun(c.implementation, c.bind)
+	call, err := f.bindAndRun(c.bind)
 	switch {
 	case err == nil:
 		c.flight = append(c.flight, call)

@@ -95,12 +95,12 @@ func (s *sweep) probe(ctx context.Context, e *entry, size int) *probed {
 		if broken != nil || ctx.Err() != nil || s.over() {
 			continue
 		}
-		call, err := s.bindAndRun(impl, func() (kernels.Call, error) { return problem.Bind(impl.Name) })
+		call, err := s.bindAndRun(func() (kernels.Call, error) { return problem.Bind(impl.Name) })
 		if err != nil {
 			continue
 		}
 		start := s.Clock.Now()
-		if err := s.caller.run(func() error { return safely(call.Run) }); err == nil {
+		if err := s.caller.run(call.Run); err == nil {
 			p.calls[i] = (s.Clock.Now() - start).Seconds()
 		}
 		call.Release()

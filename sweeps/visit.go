@@ -181,7 +181,7 @@ func (v *visit) ready(impl *implementation, reference []float64, slack float64) 
 	c := &callable{implementation: impl, bind: func() (kernels.Call, error) { return v.problem.Bind(impl.Name) }}
 	start := v.Clock.Now()
 	var err error
-	c.call, err = v.bindAndRun(impl, c.bind)
+	c.call, err = v.bindAndRun(c.bind)
 	took := v.Clock.Now() - start
 	v.binding += took
 	if impl.boundBefore {
@@ -269,9 +269,9 @@ func (v *visit) bindTwin() {
 		return
 	}
 	for range max(1, len(original.flight)) {
-		call, err := v.bindAndRun(twin.implementation, twin.bind)
+		call, err := v.bindAndRun(twin.bind)
 		if err == nil { // the twin must be warm, like the original
-			err = v.caller.run(func() error { return safely(call.Run) })
+			err = v.caller.run(call.Run)
 		}
 		if err != nil {
 			call.Release()
