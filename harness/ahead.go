@@ -38,51 +38,64 @@ func (k kernel) compile() (err error) {
 	return k.of.Compile(k.size, k.implementation)
 }
 
-// kernelsAhead returns the kernels of the first visits: those of the cases, and then those of the spaces, shape by shape.
-// Kernels do not depend on the placement.
-func (r *Run) kernelsAhead() (all []kernel) {
-	onGPU := func(c *kernels.Case) []string {
-		if c.Placement != kernels.Caller {
-			return nil
-		}
-		return r.onGPU(c)
-	}
-	add := func(c *kernels.Case, size int, names []string) {
-		for _, name := range names {
-			all = append(all, kernel{c, size, name})
-		}
-	}
+// kernelsAhead returns the kernels of the first visits: those of the cases, and then those of the spaces. Kernels do not depend
+// on the placement.
+func (r *Run) kernelsAhead() []kernel {
+	var cases, spaces [][]kernel
 	for i := range r.cases {
 		c := &r.cases[i]
-		if names := onGPU(c); len(names) > 0 {
-			for _, size := range r.FirstSizes(c) {
-				add(c, size, names)
-			}
+		if names := r.compiles(c); len(names) > 0 {
+			cases = append(cases, kernelsOf(c, r.FirstSizes(c), names))
 		}
 	}
-	type space struct {
-		*kernels.Space
-		names []string
-		first [][]int
-	}
-	var spaces []space
 	for _, s := range r.Spaces {
-		names := onGPU(&s.Case)
+		names := r.compiles(&s.Case)
 		if len(names) == 0 {
 			continue // a machine without a GPU draws no shapes twice
 		}
 		if p := r.spread(s); p != nil {
-			spaces = append(spaces, space{s, names, p.First(aheadShapes)})
+			var sizes []int
+			for _, shape := range p.First(aheadShapes) {
+				sizes = append(sizes, shapesOf{s}.Add(shape))
+			}
+			spaces = append(spaces, kernelsOf(&s.Case, sizes, names))
 		}
 	}
-	for n := range aheadShapes {
-		for _, s := range spaces {
-			if n < len(s.first) {
-				add(&s.Case, shapesOf{s.Space}.Add(s.first[n]), s.names)
-			}
+	return append(inTurn(cases), inTurn(spaces)...)
+}
+
+// compiles returns the implementations of a case whose kernels are compiled ahead.
+func (r *Run) compiles(c *kernels.Case) []string {
+	if c.Placement != kernels.Caller {
+		return nil
+	}
+	return r.onGPU(c)
+}
+
+// kernelsOf returns the kernels of implementations at some sizes of a case.
+func kernelsOf(c *kernels.Case, sizes []int, names []string) (all []kernel) {
+	for _, size := range sizes {
+		for _, name := range names {
+			all = append(all, kernel{c, size, name})
 		}
 	}
 	return all
+}
+
+// inTurn returns the first kernel of each list, then the second ones, and so on. Neighbours in a list often have the same
+// program, which one processor compiles while others that ask for it wait.
+func inTurn(lists [][]kernel) (all []kernel) {
+	for n := 0; ; n++ {
+		before := len(all)
+		for _, list := range lists {
+			if n < len(list) {
+				all = append(all, list[n])
+			}
+		}
+		if len(all) == before {
+			return all
+		}
+	}
 }
 
 // compileAhead compiles the kernels of the first visits on all processors, for at most aheadShare of the budget, and returns
@@ -121,13 +134,7 @@ func compileAll(all []kernel, more func() bool) {
 
 // compileUpcoming compiles the kernels of some sizes of a case.
 func (r *Run) compileUpcoming(c *kernels.Case, sizes []int) {
-	var all []kernel
-	for _, size := range sizes {
-		for _, name := range r.onGPU(c) {
-			all = append(all, kernel{c, size, name})
-		}
-	}
-	compileAll(all, func() bool { return true })
+	compileAll(kernelsOf(c, sizes, r.onGPU(c)), func() bool { return true })
 }
 
 // onGPU returns the implementations of a case that may compile kernels.
