@@ -86,6 +86,19 @@ func (o *Options) includes(implementation string) bool {
 	return o.Include == nil || o.Include(implementation)
 }
 
+// isElsewhere reports whether the run has cases in other placements than caller, beside those.
+func (r *Run) isElsewhere() bool {
+	caller, others := false, false
+	for i := range r.cases {
+		if r.cases[i].Placement.Elsewhere() {
+			others = true
+		} else {
+			caller = true
+		}
+	}
+	return caller && others
+}
+
 // elsewhereRatio is the ratio of the first sizes of cases in other placements than caller. Such cases are two thirds of all if
 // there is a GPU, and few programs have their data there, so they begin with half as many sizes.
 const elsewhereRatio = 16
@@ -101,7 +114,7 @@ const (
 func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
 	ratio, weight := r.options.Ratio, 1.0
 	switch {
-	case c.Placement != kernels.Caller:
+	case c.Placement.Elsewhere():
 		weight = weightElsewhere
 		if ratio == 0 {
 			ratio = elsewhereRatio
@@ -138,6 +151,8 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o.Budget, o.Seed, o.Input = casesBudget, r.options.Seed, r.options.Input
 	o.Mode, o.State, o.InFlight = r.options.Mode, r.options.State, r.options.InFlight
 	o.Include, o.Progress = r.options.Include, r.options.Progress
+	brief := r.isElsewhere()
+	o.Brief = func(c *kernels.Case) bool { return brief && c.Placement.Elsewhere() }
 	o.Planner = func(c *kernels.Case) sweeps.Planner {
 		return planFirst(c.Name, r.askedIn(c.Name), newAskedTimes(), onlyValue, r.planner(c))
 	}

@@ -24,6 +24,11 @@ import (
 // at shapes that lie on no case, and their choices cost twice as much as those on cases.
 const shapesShare = 0.6
 
+// elsewhereShare is the part of the budget that the cases get beside, if some are of other placements than caller. There are two
+// of these for each other one if the machine has a GPU. Without it they had one size each, and where data lie on the GPU,
+// everything of more elements was computed on the processor.
+const elsewhereShare = 0.1
+
 // elsewhere is the worth of visits to shapes in other placements than caller, as a factor. Nearly all programs have their
 // data in the placement caller, and what was measured there tells the times of the processor.
 const elsewhere = 0.25
@@ -38,7 +43,11 @@ func (r *Run) budgets() (shapes, cases time.Duration) {
 	}
 	shapes = min(r.askedBudget(), r.options.Budget/2)
 	if !r.Alone {
-		shapes += time.Duration(shapesShare * float64(r.options.Budget-shapes))
+		share := shapesShare
+		if r.isElsewhere() {
+			share -= elsewhereShare
+		}
+		shapes += time.Duration(share * float64(r.options.Budget-shapes))
 	}
 	return shapes, r.options.Budget - shapes
 }
@@ -84,7 +93,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 		}
 		return planFirst(c.Name, r.askedIn(c.Name), times, sizeIn(s), next)
 	}
-	o.Brief, o.Ahead = !r.Alone, r.compileUpcoming
+	o.Brief, o.Ahead = func(*kernels.Case) bool { return !r.Alone }, r.compileUpcoming
 	if len(r.cases) > 0 {
 		o.Observe = nil
 	}

@@ -23,6 +23,9 @@ const (
 	Resident Placement = "resident" // in the GPU's own memory; sweeps measure such calls, plans have none
 )
 
+// Elsewhere reports whether the data lie in another place than the slices of most programs.
+func (p Placement) Elsewhere() bool { return p == Shared || p == Resident }
+
 // suffix is what stands for the placement in the name of a case. It is empty for the default.
 func (p Placement) suffix() string {
 	if p == Caller {

@@ -64,10 +64,10 @@ type Options struct {
 	// find a crossover.
 	VisitShare float64
 
-	// Brief makes visits short, for a planner that prefers many sizes to exact times of a few. A brief visit has no twin, a
-	// short warm-up, and one try at each batch. It does not wait for a quiet machine, and no blocks replace disturbed ones. A
-	// Thorough planner has long visits too.
-	Brief bool
+	// Brief reports whether visits of a case are short, for a planner that prefers many sizes to exact times of a few. A brief
+	// visit has no twin, a short warm-up, and one try at each batch. It does not wait for a quiet machine, and no blocks replace
+	// disturbed ones. A Thorough planner has long visits too. Nil means that no visit is brief.
+	Brief func(c *kernels.Case) bool
 
 	// Ahead is called before the first visit to a size of a Foresighted planner, with that size and those that are likely to
 	// follow. It may compile kernels of theirs on all processors at once, which takes less time than one after the other. It
@@ -390,7 +390,7 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 				e.stopAt(e.costs.below(n)) // a smaller size may fit into the rest of the budget
 				continue
 			}
-			if !s.Brief { // brief visits are to different shapes, and share less of the machine's state
+			if !e.brief { // brief visits are to different shapes, and share less of the machine's state
 				worth *= e.rested(s.elapsed())
 			}
 			if e.visits == 0 {

@@ -53,7 +53,7 @@ type visit struct {
 func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	v := &visit{sweep: s, e: e, size: size, began: s.Clock.Now(), woken: s.waking}
 	thorough, ok := e.planner.(Thorough)
-	s.brief = s.Brief && !(ok && thorough.Full(size))
+	s.brief = e.brief && !(ok && thorough.Full(size))
 	before := s.noteOthers()
 	defer func() {
 		if taken := s.noteOthers() - before; !math.IsNaN(taken) {
@@ -152,7 +152,8 @@ func (v *visit) bind(ctx context.Context) bool {
 }
 
 // mostReference is the greatest work of a shape of a space, in operations or bytes, whose outputs are compared with the
-// reference. A space has hundreds of shapes, and the references of the large ones would take the budget. At a large shape,
+// reference. A space has hundreds of shapes, and the references of the large ones would take the budget. Cases of a placement
+// repeat the sizes of others, too. At a large shape or size,
 // outputs are compared with that of the first implementation, whose outputs at small shapes agreed with the reference.
 // Comparing large outputs takes as long as timing them, so it is done in one of comparedEach visits.
 const (
@@ -161,7 +162,8 @@ const (
 )
 
 func (v *visit) heavyReference() bool {
-	return v.e.c.Shape != nil && v.e.heaviest(v.size) > mostReference
+	c := v.e.c
+	return (c.Shape != nil || c.Placement.Elsewhere()) && c.Work != nil && v.e.heaviest(v.size) > mostReference
 }
 
 // agreed returns the output of an implementation as a reference for others. It returns nil if the call has no numbers to
