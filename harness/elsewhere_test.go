@@ -11,7 +11,7 @@ import (
 	"crossover/timings"
 )
 
-// Cases of other placements than caller have brief visits if there are cases of that placement. Alone they have long ones, as
+// Cases of other placements than caller have short visits if there are cases of that placement. Alone they have long ones, as
 // whoever asks for them expects. Both have several sizes.
 func TestCasesElsewhere(t *testing.T) {
 	for _, placements := range [][]kernels.Placement{

@@ -151,8 +151,9 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o.Budget, o.Seed, o.Input = casesBudget, r.options.Seed, r.options.Input
 	o.Mode, o.State, o.InFlight = r.options.Mode, r.options.State, r.options.InFlight
 	o.Include, o.Progress = r.options.Include, r.options.Progress
-	brief := r.isElsewhere()
-	o.Brief = func(c *kernels.Case) bool { return brief && c.Placement.Elsewhere() }
+	if r.isElsewhere() {
+		o.Short = func(c *kernels.Case) bool { return c.Placement.Elsewhere() }
+	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner {
 		return planFirst(c.Name, r.askedIn(c.Name), newAskedTimes(), onlyValue, r.planner(c))
 	}

@@ -27,7 +27,7 @@ const shapesShare = 0.6
 // elsewhereShare is the part of the budget that the cases get beside, if some are of other placements than caller. There are two
 // of these for each other one if the machine has a GPU. Without it they had one size each, and where data lie on the GPU,
 // everything of more elements was computed on the processor.
-const elsewhereShare = 0.1
+const elsewhereShare = 0.15
 
 // elsewhere is the worth of visits to shapes in other placements than caller, as a factor. Nearly all programs have their
 // data in the placement caller, and what was measured there tells the times of the processor.
@@ -93,7 +93,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 		}
 		return planFirst(c.Name, r.askedIn(c.Name), times, sizeIn(s), next)
 	}
-	o.Brief, o.Ahead = func(*kernels.Case) bool { return !r.Alone }, r.compileUpcoming
+	o.Brief, o.Short, o.Ahead = !r.Alone, nil, r.compileUpcoming
 	if len(r.cases) > 0 {
 		o.Observe = nil
 	}

@@ -103,7 +103,7 @@ func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, er
 }
 
 // turn times an implementation, or the twin, as the position-th batch of a block. For an implementation on a GPU it also
-// records the GPU's own times, unless the case has brief visits: those times cost a call more, and nothing asks for them there.
+// records the GPU's own times. A brief sweep does not: those times cost a call more, and nothing asks for them over shapes.
 func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	var seconds float64
 	var alone, crowded bool
@@ -114,7 +114,7 @@ func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	calls := b.Iterations[c.index]
 	err := m.caller.run(func() (err error) {
 		seconds, alone, crowded, err = m.timed(c, calls)
-		if err == nil && c != m.twin && !m.e.brief {
+		if err == nil && c != m.twin && !m.Brief {
 			account, err = m.account(c) // at once and on the same thread, because after a pause the call would take longer
 		}
 		return err

@@ -25,7 +25,7 @@ func TestBriefVisits(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		m := newMachine()
 		o := m.options(100 * time.Second)
-		o.Planner, o.Brief = manyVisits().planner, always(brief)
+		o.Planner, o.Brief = manyVisits().planner, brief
 		r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, quickStarter(), slowStarter()))[0]
 		took[brief] = m.now - m.slept
 		if n := len(r.Samples.Sizes()); n != 20 {
@@ -42,11 +42,6 @@ func TestBriefVisits(t *testing.T) {
 	}
 }
 
-// always returns an Options.Brief that is the same for all cases.
-func always(brief bool) func(c *kernels.Case) bool {
-	return func(*kernels.Case) bool { return brief }
-}
-
 // thorough is a planner that wants long visits to some sizes.
 type thorough struct {
 	sweeps.Planner
@@ -60,7 +55,7 @@ func TestLongVisitsOfABriefSweep(t *testing.T) {
 	m := newMachine()
 	o := m.options(100 * time.Second)
 	long := func(size int) bool { return size%300 == 0 }
-	o.Planner, o.Brief = func(c *kernels.Case) sweeps.Planner { return thorough{manyVisits().planner(c), long} }, always(true)
+	o.Planner, o.Brief = func(c *kernels.Case) sweeps.Planner { return thorough{manyVisits().planner(c), long} }, true
 	r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, quickStarter(), slowStarter()))[0]
 	if n := len(r.Samples.Sizes()); n != 20 {
 		t.Errorf("%d sizes were visited, want 20", n)
@@ -92,7 +87,7 @@ func TestBriefVisitsDoNotWait(t *testing.T) {
 			return nil
 		}
 		o := m.options(100 * time.Second)
-		o.Planner, o.Brief = manyVisits().planner, always(brief)
+		o.Planner, o.Brief = manyVisits().planner, brief
 		before := m.slept
 		r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, e, slowStarter()))[0]
 		slept[brief] = m.slept - before

@@ -29,7 +29,6 @@ type entry struct {
 	visits    int                  // number of visits that took blocks
 	left      time.Duration        // when the last visit ended
 	done      bool                 // whether no more visits follow
-	brief     bool                 // whether visits are short: see Options.Brief
 	dirty     bool                 // whether the result has changed since it was saved
 
 	drowsy bool   // whether a GPU's clock was down in a block of the last visit
@@ -59,7 +58,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		planner: o.Planner(c),
 		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
 		checked: map[int]bool{}, compiled: map[int]bool{}, undivided: map[int]map[int]bool{},
-		high: math.MaxInt, brief: o.Brief != nil && o.Brief(c),
+		high: math.MaxInt,
 	}
 	e.selective, _ = e.planner.(Selective)
 	e.costs.hopelessBlocks = hopelessBlocks

@@ -249,7 +249,7 @@ func TestWhereTheTimeOfAGPUGoes(t *testing.T) {
 // A brief sweep makes no call for the sake of an account.
 func TestBriefSweepsSpendNothingOnAccounts(t *testing.T) {
 	e := implementation{name: "cuda", cost: linear(10e-6, 1e-9), gpu: &gpuScript{encode: 4e-6}}
-	_, r := quietly(t, func(o *sweeps.Options) { o.Brief = always(true) }, 1000, e, quickStarter())
+	_, r := quietly(t, func(o *sweeps.Options) { o.Brief = true }, 1000, e, quickStarter())
 	if len(r.Samples.Blocks) == 0 {
 		t.Fatal("there is no block")
 	}

@@ -64,10 +64,14 @@ type Options struct {
 	// find a crossover.
 	VisitShare float64
 
-	// Brief reports whether visits of a case are short, for a planner that prefers many sizes to exact times of a few. A brief
-	// visit has no twin, a short warm-up, and one try at each batch. It does not wait for a quiet machine, and no blocks replace
-	// disturbed ones. A Thorough planner has long visits too. Nil means that no visit is brief.
-	Brief func(c *kernels.Case) bool
+	// Brief makes visits short, for a planner that prefers many sizes to exact times of a few. A brief visit has no twin, a
+	// short warm-up, and one try at each batch. It does not wait for a quiet machine, and no blocks replace disturbed ones. A
+	// Thorough planner has long visits too.
+	Brief bool
+
+	// Short reports whether the visits of a case have no twin and a short warm-up, as brief ones have. Otherwise they are as
+	// others are. Nil means that only brief visits are short.
+	Short func(c *kernels.Case) bool
 
 	// Ahead is called before the first visit to a size of a Foresighted planner, with that size and those that are likely to
 	// follow. It may compile kernels of theirs on all processors at once, which takes less time than one after the other. It
@@ -262,6 +266,7 @@ type sweep struct {
 	saving   time.Duration // how long it took
 	progress Progress      // of the current visit
 	brief    bool          // whether the current visit is brief
+	short    bool          // whether it is short
 	hot      bool          // whether the machine still throttled after a wait
 	waited   time.Duration // time spent on waits for a quiet machine
 	avoided  time.Duration // time spent on batches whose core was shared, and on looking for another core
@@ -390,7 +395,7 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 				e.stopAt(e.costs.below(n)) // a smaller size may fit into the rest of the budget
 				continue
 			}
-			if !e.brief { // brief visits are to different shapes, and share less of the machine's state
+			if !s.Brief { // brief visits are to different shapes, and share less of the machine's state
 				worth *= e.rested(s.elapsed())
 			}
 			if e.visits == 0 {

@@ -27,9 +27,9 @@ const (
 	// An implementation is warm once its times have not fallen for warmUpLeast. A warm-up ends after warmUpLimit in any case.
 	warmUpLeast = 5 * time.Millisecond
 	warmUpLimit = 30 * time.Millisecond
-	// The next two are the same for brief visits.
-	briefWarmUpLeast = time.Millisecond
-	briefWarmUpLimit = 10 * time.Millisecond
+	// The next two are the same for short visits.
+	shortWarmUpLeast = time.Millisecond
+	shortWarmUpLimit = 10 * time.Millisecond
 	// A call of more than coldAbove fills the caches and wakes the threads itself.
 	coldAbove = 2 * time.Millisecond
 )
@@ -53,7 +53,9 @@ type visit struct {
 func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	v := &visit{sweep: s, e: e, size: size, began: s.Clock.Now(), woken: s.waking}
 	thorough, ok := e.planner.(Thorough)
-	s.brief = e.brief && !(ok && thorough.Full(size))
+	full := ok && thorough.Full(size)
+	s.brief = s.Brief && !full
+	s.short = s.brief || !full && s.Short != nil && s.Short(e.c)
 	before := s.noteOthers()
 	defer func() {
 		if taken := s.noteOthers() - before; !math.IsNaN(taken) {
@@ -71,7 +73,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 		return
 	}
 	ready := s.Clock.Now()
-	if !v.brief {
+	if !v.short {
 		v.bindTwin()
 	}
 	v.recordCosts(ready)
@@ -340,8 +342,8 @@ func (s *sweep) warm(c *callable, target float64) (err error) {
 		return err
 	}
 	least, limit := warmUpLeast, warmUpLimit
-	if s.brief {
-		least, limit = briefWarmUpLeast, briefWarmUpLimit
+	if s.short {
+		least, limit = shortWarmUpLeast, shortWarmUpLimit
 	}
 	c.iterations, c.seconds = s.leastCalls(len(c.flight)), math.Inf(1)
 	start := s.Clock.Now()
