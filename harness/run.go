@@ -100,14 +100,14 @@ func (r *Run) isElsewhere() bool {
 }
 
 // elsewhereRatio is the ratio of the first sizes of cases in other placements than caller. Such cases are two thirds of all if
-// there is a GPU, and few programs have their data there, so they begin with half as many sizes.
-const elsewhereRatio = 16
+// there is a GPU, and few programs have their data there, so they begin with a third as many sizes.
+const elsewhereRatio = 64
 
 // Weights of cases, beside 1. The first sizes of cases that are all that programs choose by come before those of others. First
-// sizes elsewhere come after those of the placement caller, and before what refines any case.
+// sizes elsewhere come together with the last ones of the placement caller, so that neither has all where the other has none.
 const (
 	weightAlone     = 1.25
-	weightElsewhere = 0.75
+	weightElsewhere = 0.9999
 )
 
 // planner returns the planner of a case.

@@ -9,7 +9,8 @@ import (
 )
 
 // The first sizes of cases that are all that programs choose by come first, and first sizes elsewhere come before what refines
-// any case.
+// any case. A case elsewhere has two sizes before one of caller has its last two, so that a budget that ends early leaves none
+// with a single size.
 func TestWeightsOfCases(t *testing.T) {
 	c := func(alone bool, p kernels.Placement) *kernels.Case {
 		return &kernels.Case{Alone: alone, Placement: p, Axis: kernels.Axis{Name: "n", Min: 16, Max: 1 << 20}}
@@ -19,10 +20,10 @@ func TestWeightsOfCases(t *testing.T) {
 		_, _, worth := r.planner(c).Next(&timings.Set{Implementations: []string{"go"}})
 		return worth
 	}
-	refining := func(c *kernels.Case) float64 { // after the rungs
+	after := func(c *kernels.Case, rungs int) float64 { // after so many rungs
 		p := r.planner(c)
 		set := &timings.Set{Implementations: []string{"go"}}
-		for range p.Rungs() {
+		for range rungs {
 			size, _, _ := p.Next(set)
 			set.Blocks = append(set.Blocks, timings.Block{Size: size, Twin: -1, Seconds: []float64{1e-6}, Iterations: []int{1}})
 			p.Visited(size)
@@ -30,11 +31,13 @@ func TestWeightsOfCases(t *testing.T) {
 		_, _, worth := p.Next(set)
 		return worth
 	}
+	refining := func(c *kernels.Case) float64 { return after(c, len(r.FirstSizes(c))) }
 	alone, slice := c(true, kernels.Caller), c(false, kernels.Caller)
 	elsewhere, aloneElsewhere := c(false, kernels.Shared), c(true, kernels.Resident)
 	for _, order := range [][]float64{
 		{first(alone), first(slice), first(elsewhere), refining(alone), refining(slice), refining(elsewhere)},
 		{first(slice), first(aloneElsewhere)},
+		{after(elsewhere, 1), after(slice, len(r.FirstSizes(slice))-2)},
 	} {
 		for k := 1; k < len(order); k++ {
 			if order[k] <= 0 || order[k] >= order[k-1] {
