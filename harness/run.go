@@ -105,10 +105,19 @@ const elsewhereRatio = 64
 
 // Weights of cases, beside 1. The first sizes of cases that are all that programs choose by come before those of others. First
 // sizes elsewhere come together with the last ones of the placement caller, so that neither has all where the other has none.
+// They come later if shapes are measured in that placement, by which all sizes of the case are predicted.
 const (
 	weightAlone     = 1.25
 	weightElsewhere = 0.9999
+	weightPredicted = 0.75
 )
+
+// predicted reports whether the run measures shapes of a case's operation in the placement of the case.
+func (r *Run) predicted(c *kernels.Case) bool {
+	return slices.ContainsFunc(r.Spaces, func(s *kernels.Space) bool {
+		return s.Operation == c.Operation && s.Placement == c.Placement
+	})
+}
 
 // planner returns the planner of a case.
 func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
@@ -116,6 +125,9 @@ func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
 	switch {
 	case c.Placement.Elsewhere():
 		weight = weightElsewhere
+		if r.predicted(c) {
+			weight = weightPredicted
+		}
 		if ratio == 0 {
 			ratio = elsewhereRatio
 		}

@@ -25,8 +25,8 @@ import (
 const shapesShare = 0.6
 
 // elsewhereShare is the part of the budget that the cases get beside, if some are of other placements than caller. There are two
-// of these for each other one if the machine has a GPU. Without it they had one size each, and where data lie on the GPU,
-// everything of more elements was computed on the processor.
+// of these for each other one if the machine has a GPU. Without it they had one size each. For data on the GPU, the processor
+// was then chosen at all greater sizes of most operations.
 const elsewhereShare = 0.15
 
 // elsewhere is the worth of visits to shapes in other placements than caller, as a factor. Nearly all programs have their

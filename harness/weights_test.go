@@ -10,12 +10,13 @@ import (
 
 // The first sizes of cases that are all that programs choose by come first, and first sizes elsewhere come before what refines
 // any case. A case elsewhere has two sizes before one of caller has its last two, so that a budget that ends early leaves none
-// with a single size.
+// with a single size. Sizes of which something is known by shapes come after all first sizes of caller.
 func TestWeightsOfCases(t *testing.T) {
 	c := func(alone bool, p kernels.Placement) *kernels.Case {
 		return &kernels.Case{Alone: alone, Placement: p, Axis: kernels.Axis{Name: "n", Min: 16, Max: 1 << 20}}
 	}
 	r := NewRun(calibration.Host{}, nil, Options{Seed: 1})
+	r.Spaces = []*kernels.Space{{Operation: "matmul", Placement: kernels.Shared}}
 	first := func(c *kernels.Case) float64 {
 		_, _, worth := r.planner(c).Next(&timings.Set{Implementations: []string{"go"}})
 		return worth
@@ -34,10 +35,15 @@ func TestWeightsOfCases(t *testing.T) {
 	refining := func(c *kernels.Case) float64 { return after(c, len(r.FirstSizes(c))) }
 	alone, slice := c(true, kernels.Caller), c(false, kernels.Caller)
 	elsewhere, aloneElsewhere := c(false, kernels.Shared), c(true, kernels.Resident)
+	predicted, otherPlacement := c(false, kernels.Shared), c(false, kernels.Resident)
+	predicted.Operation, otherPlacement.Operation = "matmul", "matmul"
+	last := len(r.FirstSizes(slice)) - 1
 	for _, order := range [][]float64{
 		{first(alone), first(slice), first(elsewhere), refining(alone), refining(slice), refining(elsewhere)},
 		{first(slice), first(aloneElsewhere)},
-		{after(elsewhere, 1), after(slice, len(r.FirstSizes(slice))-2)},
+		{after(elsewhere, 1), after(slice, last-1)},
+		{after(otherPlacement, 1), after(slice, last-1)},
+		{after(slice, last), first(predicted), refining(alone)},
 	} {
 		for k := 1; k < len(order); k++ {
 			if order[k] <= 0 || order[k] >= order[k-1] {
