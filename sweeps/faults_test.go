@@ -330,3 +330,23 @@ func TestErrorBoundsOfLargeShapes(t *testing.T) {
 		}
 	}
 }
+
+// Large outputs of a case elsewhere are compared with those of its first implementation, at every size.
+func TestWrongElsewhere(t *testing.T) {
+	for _, wrongFrom := range []int{1 << 16, 1 << 22} {
+		m := newMachine()
+		wrong := implementation{name: "wrong", cost: linear(1e-7, 1e-10), off: func(size int) float32 {
+			if size >= wrongFrom {
+				return 1
+			}
+			return 0
+		}}
+		c := m.newCase("op/resident", 1<<10, 1<<24, quickStarter(), slowStarter(), wrong)
+		c.Placement = kernels.Resident
+		c.Work = func(size int, _ string) kernels.Work { return kernels.Work{Bytes: float64(size)} }
+		r := m.sweep(t, m.options(60*time.Second), c)[0]
+		if s := status(t, r, "wrong"); !s.Wrong {
+			t.Errorf("wrong from %d on: %+v", wrongFrom, s)
+		}
+	}
+}

@@ -145,7 +145,8 @@ func (v *visit) bind(ctx context.Context) bool {
 		default:
 			v.ready(impl, reference, slack)
 		}
-		if reference == nil && len(v.callables) == 1 && v.heavyReference() && v.e.visits%comparedEach == 0 {
+		if reference == nil && len(v.callables) == 1 && v.heavyReference() && v.comparesLarge() {
+			v.e.checked[v.size] = true
 			reference, slack = agreed(v.callables[0]), v.e.c.Allowed(v.callables[0].Name, v.size)
 		}
 	}
@@ -154,10 +155,10 @@ func (v *visit) bind(ctx context.Context) bool {
 }
 
 // mostReference is the greatest work of a shape of a space, in operations or bytes, whose outputs are compared with the
-// reference. A space has hundreds of shapes, and the references of the large ones would take the budget. Cases of a placement
-// repeat the sizes of others, too. At a large shape or size,
-// outputs are compared with that of the first implementation, whose outputs at small shapes agreed with the reference.
-// Comparing large outputs takes as long as timing them, so it is done in one of comparedEach visits.
+// reference. A space has hundreds of shapes, and the references of the large ones would take the budget. Cases elsewhere repeat
+// what cases in caller compared with the reference. At a large shape or size, outputs are compared with that of the first
+// implementation, whose outputs at small ones agreed with the reference. Comparing large outputs takes as long as timing them,
+// so of the shapes of a space it is done in one of comparedEach visits.
 const (
 	mostReference = 1 << 20
 	comparedEach  = 4
@@ -166,6 +167,14 @@ const (
 func (v *visit) heavyReference() bool {
 	c := v.e.c
 	return (c.Shape != nil || c.Placement.Elsewhere()) && c.Work != nil && v.e.heaviest(v.size) > mostReference
+}
+
+// comparesLarge reports whether outputs with a heavy reference are compared in the visit: in the first one to a size of a line.
+func (v *visit) comparesLarge() bool {
+	if v.e.c.Shape == nil {
+		return !v.e.checked[v.size]
+	}
+	return v.e.visits%comparedEach == 0
 }
 
 // agreed returns the output of an implementation as a reference for others. It returns nil if the call has no numbers to
