@@ -49,7 +49,7 @@ func newLaneTransform(n int) laneTransform {
 	t := newLanes(n, 1)
 	width, cost := gridWidth(n)
 	switch {
-	case haveLanes && width > 0 && (t == nil || cost < lanesCost(t.width, t.m)):
+	case haveLanes && width > 0 && (t == nil || t.width == 7 || cost < lanesCost(t.width, t.m)):
 		return newGrid(n, width)
 	case t == nil:
 		return nil

@@ -3338,7 +3338,7 @@ vector:
 
 // func crossSplit3(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
 // Requires: AVX, FMA3
-TEXT ·crossSplit3(SB), NOSPLIT, $512-64
+TEXT ·crossSplit3(SB), NOSPLIT, $576-64
 	MOVQ re+0(FP), AX
 	MOVQ im+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -3476,7 +3476,7 @@ group:
 
 // func crossInterleaved3(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 // Requires: AVX, FMA3
-TEXT ·crossInterleaved3(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved3(SB), NOSPLIT, $576-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         srcStride+32(FP), DX
@@ -3492,9 +3492,9 @@ TEXT ·crossInterleaved3(SB), NOSPLIT, $512-64
 	LEAQ         63(SP), R11
 	ANDQ         $-64, R11
 	VBROADCASTSS scaleRe+56(FP), Y0
-	VMOVUPS      Y0, 384(R11)
+	VMOVUPS      Y0, 448(R11)
 	VBROADCASTSS scaleIm+60(FP), Y0
-	VMOVUPS      Y0, 416(R11)
+	VMOVUPS      Y0, 480(R11)
 
 group:
 	VBROADCASTF128 (CX), Y0
@@ -3591,8 +3591,8 @@ group:
 	VSUBPS         Y5, Y3, Y3
 	VADDPS         Y6, Y0, Y4
 	VADDPS         Y7, Y1, Y5
-	VMULPS         384(R11), Y4, Y4
-	VMULPS         416(R11), Y5, Y5
+	VMULPS         448(R11), Y4, Y4
+	VMULPS         480(R11), Y5, Y5
 	VUNPCKLPS      Y5, Y4, Y8
 	VUNPCKHPS      Y5, Y4, Y4
 	VPERM2F128     $0x20, Y4, Y8, Y5
@@ -3607,16 +3607,16 @@ group:
 	VFMADD231PS    sin3<>+0(SB), Y2, Y5
 	VFMADD231PS    sin3<>+0(SB), Y3, Y0
 	VFNMADD231PS   sin3<>+0(SB), Y2, Y1
-	VMULPS         384(R11), Y0, Y0
-	VMULPS         416(R11), Y1, Y1
+	VMULPS         448(R11), Y0, Y0
+	VMULPS         480(R11), Y1, Y1
 	VUNPCKLPS      Y1, Y0, Y2
 	VUNPCKHPS      Y1, Y0, Y0
 	VPERM2F128     $0x20, Y0, Y2, Y1
 	VMOVUPS        Y1, (AX)(DI*1)
 	VPERM2F128     $0x31, Y0, Y2, Y1
 	VMOVUPS        Y1, 32(AX)(DI*1)
-	VMULPS         384(R11), Y4, Y4
-	VMULPS         416(R11), Y5, Y5
+	VMULPS         448(R11), Y4, Y4
+	VMULPS         480(R11), Y5, Y5
 	VUNPCKLPS      Y5, Y4, Y0
 	VUNPCKHPS      Y5, Y4, Y1
 	VPERM2F128     $0x20, Y1, Y0, Y2
@@ -3634,7 +3634,7 @@ group:
 
 // func crossSplit4(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
 // Requires: AVX, FMA3
-TEXT ·crossSplit4(SB), NOSPLIT, $512-64
+TEXT ·crossSplit4(SB), NOSPLIT, $576-64
 	MOVQ re+0(FP), AX
 	MOVQ im+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -3787,7 +3787,7 @@ group:
 
 // func crossInterleaved4(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 // Requires: AVX, FMA3
-TEXT ·crossInterleaved4(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved4(SB), NOSPLIT, $576-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         srcStride+32(FP), DX
@@ -3804,9 +3804,9 @@ TEXT ·crossInterleaved4(SB), NOSPLIT, $512-64
 	LEAQ         63(SP), R12
 	ANDQ         $-64, R12
 	VBROADCASTSS scaleRe+56(FP), Y0
-	VMOVUPS      Y0, 384(R12)
+	VMOVUPS      Y0, 448(R12)
 	VBROADCASTSS scaleIm+60(FP), Y0
-	VMOVUPS      Y0, 416(R12)
+	VMOVUPS      Y0, 480(R12)
 
 group:
 	VBROADCASTF128 (CX), Y0
@@ -3917,8 +3917,8 @@ group:
 	VSUBPS         Y7, Y3, Y3
 	VADDPS         Y4, Y8, Y6
 	VADDPS         Y5, Y9, Y7
-	VMULPS         384(R12), Y6, Y6
-	VMULPS         416(R12), Y7, Y7
+	VMULPS         448(R12), Y6, Y6
+	VMULPS         480(R12), Y7, Y7
 	VUNPCKLPS      Y7, Y6, Y10
 	VUNPCKHPS      Y7, Y6, Y6
 	VPERM2F128     $0x20, Y6, Y10, Y7
@@ -3927,8 +3927,8 @@ group:
 	VMOVUPS        Y7, 32(AX)
 	VSUBPS         Y4, Y8, Y8
 	VSUBPS         Y5, Y9, Y9
-	VMULPS         384(R12), Y8, Y8
-	VMULPS         416(R12), Y9, Y9
+	VMULPS         448(R12), Y8, Y8
+	VMULPS         480(R12), Y9, Y9
 	VUNPCKLPS      Y9, Y8, Y4
 	VUNPCKHPS      Y9, Y8, Y5
 	VPERM2F128     $0x20, Y5, Y4, Y6
@@ -3939,16 +3939,16 @@ group:
 	VADDPS         Y2, Y1, Y5
 	VADDPS         Y3, Y0, Y0
 	VSUBPS         Y2, Y1, Y1
-	VMULPS         384(R12), Y0, Y0
-	VMULPS         416(R12), Y1, Y1
+	VMULPS         448(R12), Y0, Y0
+	VMULPS         480(R12), Y1, Y1
 	VUNPCKLPS      Y1, Y0, Y2
 	VUNPCKHPS      Y1, Y0, Y0
 	VPERM2F128     $0x20, Y0, Y2, Y1
 	VMOVUPS        Y1, (AX)(DI*1)
 	VPERM2F128     $0x31, Y0, Y2, Y1
 	VMOVUPS        Y1, 32(AX)(DI*1)
-	VMULPS         384(R12), Y4, Y4
-	VMULPS         416(R12), Y5, Y5
+	VMULPS         448(R12), Y4, Y4
+	VMULPS         480(R12), Y5, Y5
 	VUNPCKLPS      Y5, Y4, Y0
 	VUNPCKHPS      Y5, Y4, Y1
 	VPERM2F128     $0x20, Y1, Y0, Y2
@@ -3966,7 +3966,7 @@ group:
 
 // func crossSplit5(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
 // Requires: AVX, FMA3
-TEXT ·crossSplit5(SB), NOSPLIT, $512-64
+TEXT ·crossSplit5(SB), NOSPLIT, $576-64
 	MOVQ re+0(FP), AX
 	MOVQ im+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -4159,7 +4159,7 @@ group:
 
 // func crossInterleaved5(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 // Requires: AVX, FMA3
-TEXT ·crossInterleaved5(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved5(SB), NOSPLIT, $576-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         srcStride+32(FP), DX
@@ -4177,9 +4177,9 @@ TEXT ·crossInterleaved5(SB), NOSPLIT, $512-64
 	LEAQ         63(SP), R13
 	ANDQ         $-64, R13
 	VBROADCASTSS scaleRe+56(FP), Y0
-	VMOVUPS      Y0, 384(R13)
+	VMOVUPS      Y0, 448(R13)
 	VBROADCASTSS scaleIm+60(FP), Y0
-	VMOVUPS      Y0, 416(R13)
+	VMOVUPS      Y0, 480(R13)
 
 group:
 	VBROADCASTF128 (CX), Y0
@@ -4306,8 +4306,8 @@ group:
 	VADDPS         Y5, Y7, Y7
 	VADDPS         Y8, Y6, Y6
 	VADDPS         Y9, Y7, Y7
-	VMULPS         384(R13), Y6, Y6
-	VMULPS         416(R13), Y7, Y7
+	VMULPS         448(R13), Y6, Y6
+	VMULPS         480(R13), Y7, Y7
 	VUNPCKLPS      Y7, Y6, Y14
 	VUNPCKHPS      Y7, Y6, Y6
 	VPERM2F128     $0x20, Y6, Y14, Y7
@@ -4330,16 +4330,16 @@ group:
 	VADDPS         Y4, Y11, Y7
 	VADDPS         Y5, Y10, Y10
 	VSUBPS         Y4, Y11, Y11
-	VMULPS         384(R13), Y10, Y10
-	VMULPS         416(R13), Y11, Y11
+	VMULPS         448(R13), Y10, Y10
+	VMULPS         480(R13), Y11, Y11
 	VUNPCKLPS      Y11, Y10, Y4
 	VUNPCKHPS      Y11, Y10, Y5
 	VPERM2F128     $0x20, Y5, Y4, Y8
 	VMOVUPS        Y8, (AX)(DI*1)
 	VPERM2F128     $0x31, Y5, Y4, Y8
 	VMOVUPS        Y8, 32(AX)(DI*1)
-	VMULPS         384(R13), Y6, Y6
-	VMULPS         416(R13), Y7, Y7
+	VMULPS         448(R13), Y6, Y6
+	VMULPS         480(R13), Y7, Y7
 	VUNPCKLPS      Y7, Y6, Y4
 	VUNPCKHPS      Y7, Y6, Y5
 	VPERM2F128     $0x20, Y5, Y4, Y6
@@ -4354,16 +4354,16 @@ group:
 	VADDPS         Y0, Y13, Y3
 	VADDPS         Y1, Y12, Y12
 	VSUBPS         Y0, Y13, Y13
-	VMULPS         384(R13), Y12, Y12
-	VMULPS         416(R13), Y13, Y13
+	VMULPS         448(R13), Y12, Y12
+	VMULPS         480(R13), Y13, Y13
 	VUNPCKLPS      Y13, Y12, Y0
 	VUNPCKHPS      Y13, Y12, Y1
 	VPERM2F128     $0x20, Y1, Y0, Y4
 	VMOVUPS        Y4, (AX)(DI*2)
 	VPERM2F128     $0x31, Y1, Y0, Y4
 	VMOVUPS        Y4, 32(AX)(DI*2)
-	VMULPS         384(R13), Y2, Y2
-	VMULPS         416(R13), Y3, Y3
+	VMULPS         448(R13), Y2, Y2
+	VMULPS         480(R13), Y3, Y3
 	VUNPCKLPS      Y3, Y2, Y0
 	VUNPCKHPS      Y3, Y2, Y1
 	VPERM2F128     $0x20, Y1, Y0, Y2
@@ -4380,9 +4380,601 @@ group:
 	VZEROUPPER
 	RET
 
+// func crossSplit7(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+// Requires: AVX, FMA3
+TEXT ·crossSplit7(SB), NOSPLIT, $576-64
+	MOVQ re+0(FP), AX
+	MOVQ im+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ srcStride+40(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	LEAQ (DX)(BX*4), DI
+	MOVQ rowStride+56(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (R8)(R8*2), R9
+	LEAQ (AX)(R8*4), R10
+	LEAQ (CX)(R8*4), R11
+	MOVQ tw+24(FP), R12
+	MOVQ groups+32(FP), R13
+	MOVQ srcStep+48(FP), R14
+	SHLQ $0x06, R14
+	LEAQ 63(SP), R15
+	ANDQ $-64, R15
+
+group:
+	VBROADCASTF128 (DX), Y0
+	VINSERTF128    $0x01, (DI), Y0, Y0
+	VBROADCASTF128 (DX)(BX*1), Y1
+	VINSERTF128    $0x01, (DI)(BX*1), Y1, Y1
+	VBROADCASTF128 (DX)(BX*2), Y2
+	VINSERTF128    $0x01, (DI)(BX*2), Y2, Y2
+	VBROADCASTF128 (DX)(SI*1), Y3
+	VINSERTF128    $0x01, (DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(DX), Y4
+	VINSERTF128    $0x01, 32(DI), Y4, Y4
+	VBROADCASTF128 32(DX)(BX*1), Y5
+	VINSERTF128    $0x01, 32(DI)(BX*1), Y5, Y5
+	VBROADCASTF128 32(DX)(BX*2), Y6
+	VINSERTF128    $0x01, 32(DI)(BX*2), Y6, Y6
+	VBROADCASTF128 32(DX)(SI*1), Y7
+	VINSERTF128    $0x01, 32(DI)(SI*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y9
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y7
+	VUNPCKLPD      Y5, Y8, Y4
+	VUNPCKHPD      Y5, Y8, Y5
+	VUNPCKLPD      Y7, Y9, Y6
+	VUNPCKHPD      Y7, Y9, Y7
+	VMOVUPS        (R12), Y8
+	VMOVUPS        32(R12), Y9
+	VMULPS         Y9, Y5, Y10
+	VFMSUB231PS    Y8, Y1, Y10
+	VMULPS         Y9, Y1, Y1
+	VFMADD231PS    Y8, Y5, Y1
+	VMOVUPS        192(R12), Y5
+	VMOVUPS        224(R12), Y8
+	VMULPS         Y8, Y6, Y9
+	VFMSUB231PS    Y5, Y2, Y9
+	VMULPS         Y8, Y2, Y2
+	VFMADD231PS    Y5, Y6, Y2
+	VMOVUPS        256(R12), Y5
+	VMOVUPS        288(R12), Y6
+	VMULPS         Y6, Y7, Y8
+	VFMSUB231PS    Y5, Y3, Y8
+	VMULPS         Y6, Y3, Y3
+	VFMADD231PS    Y5, Y7, Y3
+	VMOVUPS        Y0, (R15)
+	VMOVUPS        Y4, 32(R15)
+	VMOVUPS        Y10, 64(R15)
+	VMOVUPS        Y1, 96(R15)
+	VMOVUPS        Y9, 256(R15)
+	VMOVUPS        Y2, 288(R15)
+	VMOVUPS        Y8, 320(R15)
+	VMOVUPS        Y3, 352(R15)
+	VBROADCASTF128 16(DX), Y0
+	VINSERTF128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTF128 16(DX)(BX*1), Y1
+	VINSERTF128    $0x01, 16(DI)(BX*1), Y1, Y1
+	VBROADCASTF128 16(DX)(BX*2), Y2
+	VINSERTF128    $0x01, 16(DI)(BX*2), Y2, Y2
+	VBROADCASTF128 16(DX)(SI*1), Y3
+	VINSERTF128    $0x01, 16(DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(DX), Y3
+	VINSERTF128    $0x01, 48(DI), Y3, Y3
+	VBROADCASTF128 48(DX)(BX*1), Y4
+	VINSERTF128    $0x01, 48(DI)(BX*1), Y4, Y4
+	VBROADCASTF128 48(DX)(BX*2), Y5
+	VINSERTF128    $0x01, 48(DI)(BX*2), Y5, Y5
+	VBROADCASTF128 48(DX)(SI*1), Y6
+	VINSERTF128    $0x01, 48(DI)(SI*1), Y6, Y6
+	VUNPCKLPS      Y4, Y3, Y7
+	VUNPCKHPS      Y4, Y3, Y8
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y6
+	VUNPCKLPD      Y4, Y7, Y3
+	VUNPCKHPD      Y4, Y7, Y4
+	VUNPCKLPD      Y6, Y8, Y5
+	VUNPCKHPD      Y6, Y8, Y6
+	VMOVUPS        64(R12), Y6
+	VMOVUPS        96(R12), Y7
+	VMULPS         Y7, Y3, Y8
+	VFMSUB231PS    Y6, Y0, Y8
+	VMULPS         Y7, Y0, Y0
+	VFMADD231PS    Y6, Y3, Y0
+	VMOVUPS        128(R12), Y3
+	VMOVUPS        160(R12), Y6
+	VMULPS         Y6, Y4, Y7
+	VFMSUB231PS    Y3, Y1, Y7
+	VMULPS         Y6, Y1, Y1
+	VFMADD231PS    Y3, Y4, Y1
+	VMOVUPS        320(R12), Y3
+	VMOVUPS        352(R12), Y4
+	VMULPS         Y4, Y5, Y6
+	VFMSUB231PS    Y3, Y2, Y6
+	VMULPS         Y4, Y2, Y2
+	VFMADD231PS    Y3, Y5, Y2
+	VMOVUPS        Y8, 128(R15)
+	VMOVUPS        Y0, 160(R15)
+	VMOVUPS        Y7, 192(R15)
+	VMOVUPS        Y1, 224(R15)
+	VMOVUPS        Y6, 384(R15)
+	VMOVUPS        Y2, 416(R15)
+	VMOVUPS        (R15), Y0
+	VMOVUPS        32(R15), Y1
+	VMOVAPS        Y0, Y2
+	VMOVAPS        Y1, Y3
+	VMOVUPS        64(R15), Y4
+	VMOVUPS        96(R15), Y5
+	VMOVUPS        384(R15), Y6
+	VMOVUPS        416(R15), Y7
+	VADDPS         Y6, Y4, Y8
+	VADDPS         Y7, Y5, Y9
+	VSUBPS         Y6, Y4, Y4
+	VSUBPS         Y7, Y5, Y5
+	VMOVUPS        Y4, (R15)
+	VMOVUPS        Y5, 32(R15)
+	VADDPS         Y8, Y2, Y2
+	VADDPS         Y9, Y3, Y3
+	VMOVUPS        128(R15), Y4
+	VMOVUPS        160(R15), Y5
+	VMOVUPS        320(R15), Y6
+	VMOVUPS        352(R15), Y7
+	VADDPS         Y6, Y4, Y10
+	VADDPS         Y7, Y5, Y11
+	VSUBPS         Y6, Y4, Y4
+	VSUBPS         Y7, Y5, Y5
+	VMOVUPS        Y4, 64(R15)
+	VMOVUPS        Y5, 96(R15)
+	VADDPS         Y10, Y2, Y2
+	VADDPS         Y11, Y3, Y3
+	VMOVUPS        192(R15), Y4
+	VMOVUPS        224(R15), Y5
+	VMOVUPS        256(R15), Y6
+	VMOVUPS        288(R15), Y7
+	VADDPS         Y6, Y4, Y12
+	VADDPS         Y7, Y5, Y13
+	VSUBPS         Y6, Y4, Y4
+	VSUBPS         Y7, Y5, Y5
+	VMOVUPS        Y4, 128(R15)
+	VMOVUPS        Y5, 160(R15)
+	VADDPS         Y12, Y2, Y2
+	VADDPS         Y13, Y3, Y3
+	VMOVUPS        Y2, (AX)
+	VMOVUPS        Y3, (CX)
+	VMOVAPS        Y0, Y2
+	VMOVAPS        Y1, Y3
+	VMOVUPS        (R15), Y4
+	VMOVUPS        32(R15), Y5
+	VFMADD231PS    cos7times1<>+0(SB), Y8, Y2
+	VFMADD231PS    cos7times1<>+0(SB), Y9, Y3
+	VMULPS         sin7times1<>+0(SB), Y4, Y4
+	VMULPS         sin7times1<>+0(SB), Y5, Y5
+	VMOVUPS        64(R15), Y6
+	VMOVUPS        96(R15), Y7
+	VFMADD231PS    cos7times2<>+0(SB), Y10, Y2
+	VFMADD231PS    cos7times2<>+0(SB), Y11, Y3
+	VFMADD231PS    sin7times2<>+0(SB), Y6, Y4
+	VFMADD231PS    sin7times2<>+0(SB), Y7, Y5
+	VMOVUPS        128(R15), Y6
+	VMOVUPS        160(R15), Y7
+	VFMADD231PS    cos7times3<>+0(SB), Y12, Y2
+	VFMADD231PS    cos7times3<>+0(SB), Y13, Y3
+	VFMADD231PS    sin7times3<>+0(SB), Y6, Y4
+	VFMADD231PS    sin7times3<>+0(SB), Y7, Y5
+	VSUBPS         Y5, Y2, Y6
+	VADDPS         Y4, Y3, Y7
+	VADDPS         Y5, Y2, Y2
+	VSUBPS         Y4, Y3, Y3
+	VMOVUPS        Y2, (AX)(R8*1)
+	VMOVUPS        Y3, (CX)(R8*1)
+	VMOVUPS        Y6, (R10)(R8*2)
+	VMOVUPS        Y7, (R11)(R8*2)
+	VMOVAPS        Y0, Y2
+	VMOVAPS        Y1, Y3
+	VMOVUPS        (R15), Y4
+	VMOVUPS        32(R15), Y5
+	VFMADD231PS    cos7times2<>+0(SB), Y8, Y2
+	VFMADD231PS    cos7times2<>+0(SB), Y9, Y3
+	VMULPS         sin7times2<>+0(SB), Y4, Y4
+	VMULPS         sin7times2<>+0(SB), Y5, Y5
+	VMOVUPS        64(R15), Y6
+	VMOVUPS        96(R15), Y7
+	VFMADD231PS    cos7times3<>+0(SB), Y10, Y2
+	VFMADD231PS    cos7times3<>+0(SB), Y11, Y3
+	VFNMADD231PS   sin7times3<>+0(SB), Y6, Y4
+	VFNMADD231PS   sin7times3<>+0(SB), Y7, Y5
+	VMOVUPS        128(R15), Y6
+	VMOVUPS        160(R15), Y7
+	VFMADD231PS    cos7times1<>+0(SB), Y12, Y2
+	VFMADD231PS    cos7times1<>+0(SB), Y13, Y3
+	VFNMADD231PS   sin7times1<>+0(SB), Y6, Y4
+	VFNMADD231PS   sin7times1<>+0(SB), Y7, Y5
+	VSUBPS         Y5, Y2, Y6
+	VADDPS         Y4, Y3, Y7
+	VADDPS         Y5, Y2, Y2
+	VSUBPS         Y4, Y3, Y3
+	VMOVUPS        Y2, (AX)(R8*2)
+	VMOVUPS        Y3, (CX)(R8*2)
+	VMOVUPS        Y6, (R10)(R8*1)
+	VMOVUPS        Y7, (R11)(R8*1)
+	VMOVAPS        Y0, Y0
+	VMOVAPS        Y1, Y1
+	VMOVUPS        (R15), Y2
+	VMOVUPS        32(R15), Y3
+	VFMADD231PS    cos7times3<>+0(SB), Y8, Y0
+	VFMADD231PS    cos7times3<>+0(SB), Y9, Y1
+	VMULPS         sin7times3<>+0(SB), Y2, Y2
+	VMULPS         sin7times3<>+0(SB), Y3, Y3
+	VMOVUPS        64(R15), Y4
+	VMOVUPS        96(R15), Y5
+	VFMADD231PS    cos7times1<>+0(SB), Y10, Y0
+	VFMADD231PS    cos7times1<>+0(SB), Y11, Y1
+	VFNMADD231PS   sin7times1<>+0(SB), Y4, Y2
+	VFNMADD231PS   sin7times1<>+0(SB), Y5, Y3
+	VMOVUPS        128(R15), Y4
+	VMOVUPS        160(R15), Y5
+	VFMADD231PS    cos7times2<>+0(SB), Y12, Y0
+	VFMADD231PS    cos7times2<>+0(SB), Y13, Y1
+	VFMADD231PS    sin7times2<>+0(SB), Y4, Y2
+	VFMADD231PS    sin7times2<>+0(SB), Y5, Y3
+	VSUBPS         Y3, Y0, Y4
+	VADDPS         Y2, Y1, Y5
+	VADDPS         Y3, Y0, Y0
+	VSUBPS         Y2, Y1, Y1
+	VMOVUPS        Y0, (AX)(R9*1)
+	VMOVUPS        Y1, (CX)(R9*1)
+	VMOVUPS        Y4, (R10)
+	VMOVUPS        Y5, (R11)
+	ADDQ           R14, DX
+	ADDQ           R14, DI
+	ADDQ           $0x20, AX
+	ADDQ           $0x20, R10
+	ADDQ           $0x20, CX
+	ADDQ           $0x20, R11
+	ADDQ           $+384, R12
+	DECQ           R13
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func crossInterleaved7(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·crossInterleaved7(SB), NOSPLIT, $576-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         srcStride+32(FP), DX
+	SHLQ         $0x06, DX
+	LEAQ         (DX)(DX*2), BX
+	LEAQ         (CX)(DX*4), SI
+	MOVQ         rowStride+48(FP), DI
+	SHLQ         $0x03, DI
+	LEAQ         (DI)(DI*2), R8
+	LEAQ         (AX)(DI*4), R9
+	MOVQ         tw+16(FP), R10
+	MOVQ         groups+24(FP), R11
+	MOVQ         srcStep+40(FP), R12
+	SHLQ         $0x06, R12
+	LEAQ         63(SP), R13
+	ANDQ         $-64, R13
+	VBROADCASTSS scaleRe+56(FP), Y0
+	VMOVUPS      Y0, 448(R13)
+	VBROADCASTSS scaleIm+60(FP), Y0
+	VMOVUPS      Y0, 480(R13)
+
+group:
+	VBROADCASTF128 (CX), Y0
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VBROADCASTF128 (CX)(DX*1), Y1
+	VINSERTF128    $0x01, (SI)(DX*1), Y1, Y1
+	VBROADCASTF128 (CX)(DX*2), Y2
+	VINSERTF128    $0x01, (SI)(DX*2), Y2, Y2
+	VBROADCASTF128 (CX)(BX*1), Y3
+	VINSERTF128    $0x01, (SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(CX), Y4
+	VINSERTF128    $0x01, 32(SI), Y4, Y4
+	VBROADCASTF128 32(CX)(DX*1), Y5
+	VINSERTF128    $0x01, 32(SI)(DX*1), Y5, Y5
+	VBROADCASTF128 32(CX)(DX*2), Y6
+	VINSERTF128    $0x01, 32(SI)(DX*2), Y6, Y6
+	VBROADCASTF128 32(CX)(BX*1), Y7
+	VINSERTF128    $0x01, 32(SI)(BX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y9
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y7
+	VUNPCKLPD      Y5, Y8, Y4
+	VUNPCKHPD      Y5, Y8, Y5
+	VUNPCKLPD      Y7, Y9, Y6
+	VUNPCKHPD      Y7, Y9, Y7
+	VMOVUPS        (R10), Y8
+	VMOVUPS        32(R10), Y9
+	VMULPS         Y9, Y5, Y10
+	VFMSUB231PS    Y8, Y1, Y10
+	VMULPS         Y9, Y1, Y1
+	VFMADD231PS    Y8, Y5, Y1
+	VMOVUPS        192(R10), Y5
+	VMOVUPS        224(R10), Y8
+	VMULPS         Y8, Y6, Y9
+	VFMSUB231PS    Y5, Y2, Y9
+	VMULPS         Y8, Y2, Y2
+	VFMADD231PS    Y5, Y6, Y2
+	VMOVUPS        256(R10), Y5
+	VMOVUPS        288(R10), Y6
+	VMULPS         Y6, Y7, Y8
+	VFMSUB231PS    Y5, Y3, Y8
+	VMULPS         Y6, Y3, Y3
+	VFMADD231PS    Y5, Y7, Y3
+	VMOVUPS        Y0, (R13)
+	VMOVUPS        Y4, 32(R13)
+	VMOVUPS        Y10, 64(R13)
+	VMOVUPS        Y1, 96(R13)
+	VMOVUPS        Y9, 256(R13)
+	VMOVUPS        Y2, 288(R13)
+	VMOVUPS        Y8, 320(R13)
+	VMOVUPS        Y3, 352(R13)
+	VBROADCASTF128 16(CX), Y0
+	VINSERTF128    $0x01, 16(SI), Y0, Y0
+	VBROADCASTF128 16(CX)(DX*1), Y1
+	VINSERTF128    $0x01, 16(SI)(DX*1), Y1, Y1
+	VBROADCASTF128 16(CX)(DX*2), Y2
+	VINSERTF128    $0x01, 16(SI)(DX*2), Y2, Y2
+	VBROADCASTF128 16(CX)(BX*1), Y3
+	VINSERTF128    $0x01, 16(SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(CX), Y3
+	VINSERTF128    $0x01, 48(SI), Y3, Y3
+	VBROADCASTF128 48(CX)(DX*1), Y4
+	VINSERTF128    $0x01, 48(SI)(DX*1), Y4, Y4
+	VBROADCASTF128 48(CX)(DX*2), Y5
+	VINSERTF128    $0x01, 48(SI)(DX*2), Y5, Y5
+	VBROADCASTF128 48(CX)(BX*1), Y6
+	VINSERTF128    $0x01, 48(SI)(BX*1), Y6, Y6
+	VUNPCKLPS      Y4, Y3, Y7
+	VUNPCKHPS      Y4, Y3, Y8
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y6
+	VUNPCKLPD      Y4, Y7, Y3
+	VUNPCKHPD      Y4, Y7, Y4
+	VUNPCKLPD      Y6, Y8, Y5
+	VUNPCKHPD      Y6, Y8, Y6
+	VMOVUPS        64(R10), Y6
+	VMOVUPS        96(R10), Y7
+	VMULPS         Y7, Y3, Y8
+	VFMSUB231PS    Y6, Y0, Y8
+	VMULPS         Y7, Y0, Y0
+	VFMADD231PS    Y6, Y3, Y0
+	VMOVUPS        128(R10), Y3
+	VMOVUPS        160(R10), Y6
+	VMULPS         Y6, Y4, Y7
+	VFMSUB231PS    Y3, Y1, Y7
+	VMULPS         Y6, Y1, Y1
+	VFMADD231PS    Y3, Y4, Y1
+	VMOVUPS        320(R10), Y3
+	VMOVUPS        352(R10), Y4
+	VMULPS         Y4, Y5, Y6
+	VFMSUB231PS    Y3, Y2, Y6
+	VMULPS         Y4, Y2, Y2
+	VFMADD231PS    Y3, Y5, Y2
+	VMOVUPS        Y8, 128(R13)
+	VMOVUPS        Y0, 160(R13)
+	VMOVUPS        Y7, 192(R13)
+	VMOVUPS        Y1, 224(R13)
+	VMOVUPS        Y6, 384(R13)
+	VMOVUPS        Y2, 416(R13)
+	VMOVUPS        (R13), Y0
+	VMOVUPS        32(R13), Y1
+	VMOVAPS        Y0, Y2
+	VMOVAPS        Y1, Y3
+	VMOVUPS        64(R13), Y4
+	VMOVUPS        96(R13), Y5
+	VMOVUPS        384(R13), Y6
+	VMOVUPS        416(R13), Y7
+	VADDPS         Y6, Y4, Y8
+	VADDPS         Y7, Y5, Y9
+	VSUBPS         Y6, Y4, Y4
+	VSUBPS         Y7, Y5, Y5
+	VMOVUPS        Y4, (R13)
+	VMOVUPS        Y5, 32(R13)
+	VADDPS         Y8, Y2, Y2
+	VADDPS         Y9, Y3, Y3
+	VMOVUPS        128(R13), Y4
+	VMOVUPS        160(R13), Y5
+	VMOVUPS        320(R13), Y6
+	VMOVUPS        352(R13), Y7
+	VADDPS         Y6, Y4, Y10
+	VADDPS         Y7, Y5, Y11
+	VSUBPS         Y6, Y4, Y4
+	VSUBPS         Y7, Y5, Y5
+	VMOVUPS        Y4, 64(R13)
+	VMOVUPS        Y5, 96(R13)
+	VADDPS         Y10, Y2, Y2
+	VADDPS         Y11, Y3, Y3
+	VMOVUPS        192(R13), Y4
+	VMOVUPS        224(R13), Y5
+	VMOVUPS        256(R13), Y6
+	VMOVUPS        288(R13), Y7
+	VADDPS         Y6, Y4, Y12
+	VADDPS         Y7, Y5, Y13
+	VSUBPS         Y6, Y4, Y4
+	VSUBPS         Y7, Y5, Y5
+	VMOVUPS        Y4, 128(R13)
+	VMOVUPS        Y5, 160(R13)
+	VADDPS         Y12, Y2, Y2
+	VADDPS         Y13, Y3, Y3
+	VMULPS         448(R13), Y2, Y2
+	VMULPS         480(R13), Y3, Y3
+	VUNPCKLPS      Y3, Y2, Y4
+	VUNPCKHPS      Y3, Y2, Y2
+	VPERM2F128     $0x20, Y2, Y4, Y3
+	VMOVUPS        Y3, (AX)
+	VPERM2F128     $0x31, Y2, Y4, Y3
+	VMOVUPS        Y3, 32(AX)
+	VMOVAPS        Y0, Y2
+	VMOVAPS        Y1, Y3
+	VMOVUPS        (R13), Y4
+	VMOVUPS        32(R13), Y5
+	VFMADD231PS    cos7times1<>+0(SB), Y8, Y2
+	VFMADD231PS    cos7times1<>+0(SB), Y9, Y3
+	VMULPS         sin7times1<>+0(SB), Y4, Y4
+	VMULPS         sin7times1<>+0(SB), Y5, Y5
+	VMOVUPS        64(R13), Y6
+	VMOVUPS        96(R13), Y7
+	VFMADD231PS    cos7times2<>+0(SB), Y10, Y2
+	VFMADD231PS    cos7times2<>+0(SB), Y11, Y3
+	VFMADD231PS    sin7times2<>+0(SB), Y6, Y4
+	VFMADD231PS    sin7times2<>+0(SB), Y7, Y5
+	VMOVUPS        128(R13), Y6
+	VMOVUPS        160(R13), Y7
+	VFMADD231PS    cos7times3<>+0(SB), Y12, Y2
+	VFMADD231PS    cos7times3<>+0(SB), Y13, Y3
+	VFMADD231PS    sin7times3<>+0(SB), Y6, Y4
+	VFMADD231PS    sin7times3<>+0(SB), Y7, Y5
+	VSUBPS         Y5, Y2, Y6
+	VADDPS         Y4, Y3, Y7
+	VADDPS         Y5, Y2, Y2
+	VSUBPS         Y4, Y3, Y3
+	VMULPS         448(R13), Y2, Y2
+	VMULPS         480(R13), Y3, Y3
+	VUNPCKLPS      Y3, Y2, Y4
+	VUNPCKHPS      Y3, Y2, Y2
+	VPERM2F128     $0x20, Y2, Y4, Y3
+	VMOVUPS        Y3, (AX)(DI*1)
+	VPERM2F128     $0x31, Y2, Y4, Y3
+	VMOVUPS        Y3, 32(AX)(DI*1)
+	VMULPS         448(R13), Y6, Y6
+	VMULPS         480(R13), Y7, Y7
+	VUNPCKLPS      Y7, Y6, Y2
+	VUNPCKHPS      Y7, Y6, Y3
+	VPERM2F128     $0x20, Y3, Y2, Y4
+	VMOVUPS        Y4, (R9)(DI*2)
+	VPERM2F128     $0x31, Y3, Y2, Y4
+	VMOVUPS        Y4, 32(R9)(DI*2)
+	VMOVAPS        Y0, Y2
+	VMOVAPS        Y1, Y3
+	VMOVUPS        (R13), Y4
+	VMOVUPS        32(R13), Y5
+	VFMADD231PS    cos7times2<>+0(SB), Y8, Y2
+	VFMADD231PS    cos7times2<>+0(SB), Y9, Y3
+	VMULPS         sin7times2<>+0(SB), Y4, Y4
+	VMULPS         sin7times2<>+0(SB), Y5, Y5
+	VMOVUPS        64(R13), Y6
+	VMOVUPS        96(R13), Y7
+	VFMADD231PS    cos7times3<>+0(SB), Y10, Y2
+	VFMADD231PS    cos7times3<>+0(SB), Y11, Y3
+	VFNMADD231PS   sin7times3<>+0(SB), Y6, Y4
+	VFNMADD231PS   sin7times3<>+0(SB), Y7, Y5
+	VMOVUPS        128(R13), Y6
+	VMOVUPS        160(R13), Y7
+	VFMADD231PS    cos7times1<>+0(SB), Y12, Y2
+	VFMADD231PS    cos7times1<>+0(SB), Y13, Y3
+	VFNMADD231PS   sin7times1<>+0(SB), Y6, Y4
+	VFNMADD231PS   sin7times1<>+0(SB), Y7, Y5
+	VSUBPS         Y5, Y2, Y6
+	VADDPS         Y4, Y3, Y7
+	VADDPS         Y5, Y2, Y2
+	VSUBPS         Y4, Y3, Y3
+	VMULPS         448(R13), Y2, Y2
+	VMULPS         480(R13), Y3, Y3
+	VUNPCKLPS      Y3, Y2, Y4
+	VUNPCKHPS      Y3, Y2, Y2
+	VPERM2F128     $0x20, Y2, Y4, Y3
+	VMOVUPS        Y3, (AX)(DI*2)
+	VPERM2F128     $0x31, Y2, Y4, Y3
+	VMOVUPS        Y3, 32(AX)(DI*2)
+	VMULPS         448(R13), Y6, Y6
+	VMULPS         480(R13), Y7, Y7
+	VUNPCKLPS      Y7, Y6, Y2
+	VUNPCKHPS      Y7, Y6, Y3
+	VPERM2F128     $0x20, Y3, Y2, Y4
+	VMOVUPS        Y4, (R9)(DI*1)
+	VPERM2F128     $0x31, Y3, Y2, Y4
+	VMOVUPS        Y4, 32(R9)(DI*1)
+	VMOVAPS        Y0, Y0
+	VMOVAPS        Y1, Y1
+	VMOVUPS        (R13), Y2
+	VMOVUPS        32(R13), Y3
+	VFMADD231PS    cos7times3<>+0(SB), Y8, Y0
+	VFMADD231PS    cos7times3<>+0(SB), Y9, Y1
+	VMULPS         sin7times3<>+0(SB), Y2, Y2
+	VMULPS         sin7times3<>+0(SB), Y3, Y3
+	VMOVUPS        64(R13), Y4
+	VMOVUPS        96(R13), Y5
+	VFMADD231PS    cos7times1<>+0(SB), Y10, Y0
+	VFMADD231PS    cos7times1<>+0(SB), Y11, Y1
+	VFNMADD231PS   sin7times1<>+0(SB), Y4, Y2
+	VFNMADD231PS   sin7times1<>+0(SB), Y5, Y3
+	VMOVUPS        128(R13), Y4
+	VMOVUPS        160(R13), Y5
+	VFMADD231PS    cos7times2<>+0(SB), Y12, Y0
+	VFMADD231PS    cos7times2<>+0(SB), Y13, Y1
+	VFMADD231PS    sin7times2<>+0(SB), Y4, Y2
+	VFMADD231PS    sin7times2<>+0(SB), Y5, Y3
+	VSUBPS         Y3, Y0, Y4
+	VADDPS         Y2, Y1, Y5
+	VADDPS         Y3, Y0, Y0
+	VSUBPS         Y2, Y1, Y1
+	VMULPS         448(R13), Y0, Y0
+	VMULPS         480(R13), Y1, Y1
+	VUNPCKLPS      Y1, Y0, Y2
+	VUNPCKHPS      Y1, Y0, Y0
+	VPERM2F128     $0x20, Y0, Y2, Y1
+	VMOVUPS        Y1, (AX)(R8*1)
+	VPERM2F128     $0x31, Y0, Y2, Y1
+	VMOVUPS        Y1, 32(AX)(R8*1)
+	VMULPS         448(R13), Y4, Y4
+	VMULPS         480(R13), Y5, Y5
+	VUNPCKLPS      Y5, Y4, Y0
+	VUNPCKHPS      Y5, Y4, Y1
+	VPERM2F128     $0x20, Y1, Y0, Y2
+	VMOVUPS        Y2, (R9)
+	VPERM2F128     $0x31, Y1, Y0, Y2
+	VMOVUPS        Y2, 32(R9)
+	ADDQ           R12, CX
+	ADDQ           R12, SI
+	ADDQ           $0x40, AX
+	ADDQ           $0x40, R9
+	ADDQ           $+384, R10
+	DECQ           R11
+	JNE            group
+	VZEROUPPER
+	RET
+
 // func crossSplit8(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
 // Requires: AVX, FMA3
-TEXT ·crossSplit8(SB), NOSPLIT, $512-64
+TEXT ·crossSplit8(SB), NOSPLIT, $576-64
 	MOVQ re+0(FP), AX
 	MOVQ im+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -4611,7 +5203,7 @@ group:
 
 // func crossInterleaved8(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 // Requires: AVX, FMA3
-TEXT ·crossInterleaved8(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved8(SB), NOSPLIT, $576-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         srcStride+32(FP), DX
@@ -4629,9 +5221,9 @@ TEXT ·crossInterleaved8(SB), NOSPLIT, $512-64
 	LEAQ         63(SP), R13
 	ANDQ         $-64, R13
 	VBROADCASTSS scaleRe+56(FP), Y0
-	VMOVUPS      Y0, 384(R13)
+	VMOVUPS      Y0, 448(R13)
 	VBROADCASTSS scaleIm+60(FP), Y0
-	VMOVUPS      Y0, 416(R13)
+	VMOVUPS      Y0, 480(R13)
 
 group:
 	VBROADCASTF128 (CX), Y0
@@ -4778,8 +5370,8 @@ group:
 	VSUBPS         Y7, Y11, Y11
 	VADDPS         Y4, Y12, Y2
 	VADDPS         Y5, Y13, Y7
-	VMULPS         384(R13), Y2, Y2
-	VMULPS         416(R13), Y7, Y7
+	VMULPS         448(R13), Y2, Y2
+	VMULPS         480(R13), Y7, Y7
 	VUNPCKLPS      Y7, Y2, Y14
 	VUNPCKHPS      Y7, Y2, Y2
 	VPERM2F128     $0x20, Y2, Y14, Y7
@@ -4788,8 +5380,8 @@ group:
 	VMOVUPS        Y7, 32(AX)
 	VSUBPS         Y4, Y12, Y12
 	VSUBPS         Y5, Y13, Y13
-	VMULPS         384(R13), Y12, Y12
-	VMULPS         416(R13), Y13, Y13
+	VMULPS         448(R13), Y12, Y12
+	VMULPS         480(R13), Y13, Y13
 	VUNPCKLPS      Y13, Y12, Y2
 	VUNPCKHPS      Y13, Y12, Y4
 	VPERM2F128     $0x20, Y4, Y2, Y5
@@ -4800,16 +5392,16 @@ group:
 	VADDPS         Y8, Y6, Y4
 	VADDPS         Y11, Y3, Y3
 	VSUBPS         Y8, Y6, Y6
-	VMULPS         384(R13), Y3, Y3
-	VMULPS         416(R13), Y6, Y6
+	VMULPS         448(R13), Y3, Y3
+	VMULPS         480(R13), Y6, Y6
 	VUNPCKLPS      Y6, Y3, Y5
 	VUNPCKHPS      Y6, Y3, Y3
 	VPERM2F128     $0x20, Y3, Y5, Y6
 	VMOVUPS        Y6, (AX)(DI*2)
 	VPERM2F128     $0x31, Y3, Y5, Y6
 	VMOVUPS        Y6, 32(AX)(DI*2)
-	VMULPS         384(R13), Y2, Y2
-	VMULPS         416(R13), Y4, Y4
+	VMULPS         448(R13), Y2, Y2
+	VMULPS         480(R13), Y4, Y4
 	VUNPCKLPS      Y4, Y2, Y3
 	VUNPCKHPS      Y4, Y2, Y2
 	VPERM2F128     $0x20, Y2, Y3, Y4
@@ -4836,8 +5428,8 @@ group:
 	VMOVAPS        Y3, Y7
 	VFMADD231PS    root8<>+0(SB), Y8, Y2
 	VFMADD231PS    root8<>+0(SB), Y9, Y3
-	VMULPS         384(R13), Y2, Y2
-	VMULPS         416(R13), Y3, Y3
+	VMULPS         448(R13), Y2, Y2
+	VMULPS         480(R13), Y3, Y3
 	VUNPCKLPS      Y3, Y2, Y10
 	VUNPCKHPS      Y3, Y2, Y2
 	VPERM2F128     $0x20, Y2, Y10, Y3
@@ -4846,8 +5438,8 @@ group:
 	VMOVUPS        Y3, 32(AX)(DI*1)
 	VFNMADD231PS   root8<>+0(SB), Y8, Y1
 	VFNMADD231PS   root8<>+0(SB), Y9, Y7
-	VMULPS         384(R13), Y1, Y1
-	VMULPS         416(R13), Y7, Y7
+	VMULPS         448(R13), Y1, Y1
+	VMULPS         480(R13), Y7, Y7
 	VUNPCKLPS      Y7, Y1, Y2
 	VUNPCKHPS      Y7, Y1, Y1
 	VPERM2F128     $0x20, Y1, Y2, Y3
@@ -4860,16 +5452,16 @@ group:
 	VFMADD231PS    root8<>+0(SB), Y6, Y2
 	VFMADD231PS    root8<>+0(SB), Y0, Y4
 	VFNMADD231PS   root8<>+0(SB), Y6, Y5
-	VMULPS         384(R13), Y4, Y4
-	VMULPS         416(R13), Y5, Y5
+	VMULPS         448(R13), Y4, Y4
+	VMULPS         480(R13), Y5, Y5
 	VUNPCKLPS      Y5, Y4, Y0
 	VUNPCKHPS      Y5, Y4, Y3
 	VPERM2F128     $0x20, Y3, Y0, Y4
 	VMOVUPS        Y4, (AX)(R8*1)
 	VPERM2F128     $0x31, Y3, Y0, Y4
 	VMOVUPS        Y4, 32(AX)(R8*1)
-	VMULPS         384(R13), Y1, Y1
-	VMULPS         416(R13), Y2, Y2
+	VMULPS         448(R13), Y1, Y1
+	VMULPS         480(R13), Y2, Y2
 	VUNPCKLPS      Y2, Y1, Y0
 	VUNPCKHPS      Y2, Y1, Y1
 	VPERM2F128     $0x20, Y1, Y0, Y2

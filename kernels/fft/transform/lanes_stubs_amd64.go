@@ -164,6 +164,18 @@ func crossSplit5(re *float32, im *float32, src *float32, tw *float32, groups int
 // From one group to the next src moves by srcStep vectors.
 func crossInterleaved5(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 
+// crossSplit7 joins the transforms of length M that 7 lanes hold into one of length 7·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride values after result j−1.
+// From one group to the next src moves by srcStep vectors.
+func crossSplit7(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+
+// crossInterleaved7 joins the transforms of length M that 7 lanes hold into one of length 7·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride complex values after result j−1, interleaved, its parts scaled.
+// From one group to the next src moves by srcStep vectors.
+func crossInterleaved7(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+
 // crossSplit8 joins the transforms of length M that 8 lanes hold into one of length 8·M. For each group it
 // reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
 // and writes result j, contiguous in k, rowStride values after result j−1.

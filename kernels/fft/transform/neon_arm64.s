@@ -5025,7 +5025,7 @@ vector:
 	RET
 
 // func crossSplit3(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
-TEXT ·crossSplit3(SB), NOSPLIT, $512-64
+TEXT ·crossSplit3(SB), NOSPLIT, $576-64
 	MOVD $constants<>(SB), R26
 	FMOVQ (R26), F17
 	FMOVQ 16(R26), F16
@@ -5042,7 +5042,7 @@ TEXT ·crossSplit3(SB), NOSPLIT, $512-64
 	MOVD groups+32(FP), R8
 	MOVD srcStep+48(FP), R9
 	LSL $6, R9, R9
-	MOVD $locals-449(SP), R10
+	MOVD $locals-513(SP), R10
 	AND $-64, R10, R10
 
 group:
@@ -5196,7 +5196,7 @@ group:
 	RET
 
 // func crossInterleaved3(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
-TEXT ·crossInterleaved3(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved3(SB), NOSPLIT, $576-64
 	MOVD $constants<>(SB), R26
 	FMOVQ (R26), F11
 	FMOVQ 16(R26), F10
@@ -5212,14 +5212,14 @@ TEXT ·crossInterleaved3(SB), NOSPLIT, $512-64
 	MOVD groups+24(FP), R7
 	MOVD srcStep+40(FP), R8
 	LSL $6, R8, R8
-	MOVD $locals-449(SP), R9
+	MOVD $locals-513(SP), R9
 	AND $-64, R9, R9
 	FMOVS scaleRe+56(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 384(R9)
+	FSTPQ (F0, F0), 448(R9)
 	FMOVS scaleIm+60(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 416(R9)
+	FSTPQ (F0, F0), 480(R9)
 
 group:
 	FMOVQ (R1), F7
@@ -5336,10 +5336,10 @@ group:
 	WORD $0x4e28d644 // fadd v4.4s, v18.4s, v8.4s
 	WORD $0x4e27d5e3 // fadd v3.4s, v15.4s, v7.4s
 	WORD $0x4e26d5c2 // fadd v2.4s, v14.4s, v6.4s
-	FLDPQ 384(R9), (F1, F0)
+	FLDPQ 448(R9), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R9), (F1, F0)
+	FLDPQ 480(R9), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -5364,10 +5364,10 @@ group:
 	WORD $0x4e2ccd52 // fmla v18.4s, v10.4s, v12.4s
 	WORD $0x4eb1cd4f // fmls v15.4s, v10.4s, v17.4s
 	WORD $0x4eb0cd4e // fmls v14.4s, v10.4s, v16.4s
-	FLDPQ 384(R9), (F1, F0)
+	FLDPQ 448(R9), (F1, F0)
 	WORD $0x6e21de65 // fmul v5.4s, v19.4s, v1.4s
 	WORD $0x6e20de44 // fmul v4.4s, v18.4s, v0.4s
-	FLDPQ 416(R9), (F1, F0)
+	FLDPQ 480(R9), (F1, F0)
 	WORD $0x6e21dde1 // fmul v1.4s, v15.4s, v1.4s
 	WORD $0x6e20ddc0 // fmul v0.4s, v14.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -5377,10 +5377,10 @@ group:
 	ADD R5, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
-	FLDPQ 384(R9), (F1, F0)
+	FLDPQ 448(R9), (F1, F0)
 	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
 	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
-	FLDPQ 416(R9), (F1, F0)
+	FLDPQ 480(R9), (F1, F0)
 	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
 	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -5399,7 +5399,7 @@ group:
 	RET
 
 // func crossSplit4(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
-TEXT ·crossSplit4(SB), NOSPLIT, $512-64
+TEXT ·crossSplit4(SB), NOSPLIT, $576-64
 	MOVD re+0(FP), R0
 	MOVD im+8(FP), R1
 	MOVD src+16(FP), R2
@@ -5414,7 +5414,7 @@ TEXT ·crossSplit4(SB), NOSPLIT, $512-64
 	MOVD groups+32(FP), R9
 	MOVD srcStep+48(FP), R10
 	LSL $6, R10, R10
-	MOVD $locals-449(SP), R11
+	MOVD $locals-513(SP), R11
 	AND $-64, R11, R11
 
 group:
@@ -5596,7 +5596,7 @@ group:
 	RET
 
 // func crossInterleaved4(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
-TEXT ·crossInterleaved4(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved4(SB), NOSPLIT, $576-64
 	MOVD dst+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD srcStride+32(FP), R2
@@ -5610,14 +5610,14 @@ TEXT ·crossInterleaved4(SB), NOSPLIT, $512-64
 	MOVD groups+24(FP), R8
 	MOVD srcStep+40(FP), R9
 	LSL $6, R9, R9
-	MOVD $locals-449(SP), R10
+	MOVD $locals-513(SP), R10
 	AND $-64, R10, R10
 	FMOVS scaleRe+56(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 384(R10)
+	FSTPQ (F0, F0), 448(R10)
 	FMOVS scaleIm+60(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 416(R10)
+	FSTPQ (F0, F0), 480(R10)
 
 group:
 	FMOVQ (R1), F7
@@ -5762,10 +5762,10 @@ group:
 	WORD $0x4e28d684 // fadd v4.4s, v20.4s, v8.4s
 	WORD $0x4e27d663 // fadd v3.4s, v19.4s, v7.4s
 	WORD $0x4e26d642 // fadd v2.4s, v18.4s, v6.4s
-	FLDPQ 384(R10), (F1, F0)
+	FLDPQ 448(R10), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R10), (F1, F0)
+	FLDPQ 480(R10), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -5778,10 +5778,10 @@ group:
 	WORD $0x4ea8d684 // fsub v4.4s, v20.4s, v8.4s
 	WORD $0x4ea7d663 // fsub v3.4s, v19.4s, v7.4s
 	WORD $0x4ea6d642 // fsub v2.4s, v18.4s, v6.4s
-	FLDPQ 384(R10), (F1, F0)
+	FLDPQ 448(R10), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R10), (F1, F0)
+	FLDPQ 480(R10), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -5799,10 +5799,10 @@ group:
 	WORD $0x4e2ad604 // fadd v4.4s, v16.4s, v10.4s
 	WORD $0x4eadd5e3 // fsub v3.4s, v15.4s, v13.4s
 	WORD $0x4eacd5c2 // fsub v2.4s, v14.4s, v12.4s
-	FLDPQ 384(R10), (F1, F0)
+	FLDPQ 448(R10), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R10), (F1, F0)
+	FLDPQ 480(R10), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -5812,10 +5812,10 @@ group:
 	ADD R5, R0, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
-	FLDPQ 384(R10), (F1, F0)
+	FLDPQ 448(R10), (F1, F0)
 	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
 	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
-	FLDPQ 416(R10), (F1, F0)
+	FLDPQ 480(R10), (F1, F0)
 	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
 	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -5834,7 +5834,7 @@ group:
 	RET
 
 // func crossSplit5(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
-TEXT ·crossSplit5(SB), NOSPLIT, $512-64
+TEXT ·crossSplit5(SB), NOSPLIT, $576-64
 	MOVD $constants<>(SB), R26
 	FMOVQ 32(R26), F13
 	FMOVQ 48(R26), F12
@@ -5856,7 +5856,7 @@ TEXT ·crossSplit5(SB), NOSPLIT, $512-64
 	MOVD groups+32(FP), R11
 	MOVD srcStep+48(FP), R12
 	LSL $6, R12, R12
-	MOVD $locals-449(SP), R13
+	MOVD $locals-513(SP), R13
 	AND $-64, R13, R13
 
 group:
@@ -6114,7 +6114,7 @@ group:
 	RET
 
 // func crossInterleaved5(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
-TEXT ·crossInterleaved5(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved5(SB), NOSPLIT, $576-64
 	MOVD $constants<>(SB), R26
 	FMOVQ 64(R26), F9
 	FMOVQ 80(R26), F8
@@ -6132,14 +6132,14 @@ TEXT ·crossInterleaved5(SB), NOSPLIT, $512-64
 	MOVD groups+24(FP), R9
 	MOVD srcStep+40(FP), R10
 	LSL $6, R10, R10
-	MOVD $locals-449(SP), R11
+	MOVD $locals-513(SP), R11
 	AND $-64, R11, R11
 	FMOVS scaleRe+56(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 384(R11)
+	FSTPQ (F0, F0), 448(R11)
 	FMOVS scaleIm+60(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 416(R11)
+	FSTPQ (F0, F0), 480(R11)
 
 group:
 	FMOVQ (R1), F5
@@ -6320,10 +6320,10 @@ group:
 	WORD $0x4e23d79e // fadd v30.4s, v28.4s, v3.4s
 	WORD $0x4e22d77d // fadd v29.4s, v27.4s, v2.4s
 	WORD $0x4e21d41c // fadd v28.4s, v0.4s, v1.4s
-	FLDPQ 384(R11), (F27, F0)
+	FLDPQ 448(R11), (F27, F0)
 	WORD $0x6e3bdfff // fmul v31.4s, v31.4s, v27.4s
 	WORD $0x6e20dfde // fmul v30.4s, v30.4s, v0.4s
-	FLDPQ 416(R11), (F27, F0)
+	FLDPQ 480(R11), (F27, F0)
 	WORD $0x6e3bdfbb // fmul v27.4s, v29.4s, v27.4s
 	WORD $0x6e20df80 // fmul v0.4s, v28.4s, v0.4s
 	WORD $0x4e9b3bfd // zip1 v29.4s, v31.4s, v27.4s
@@ -6372,10 +6372,10 @@ group:
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	WORD $0x4ea3d723 // fsub v3.4s, v25.4s, v3.4s
 	WORD $0x4ea2d702 // fsub v2.4s, v24.4s, v2.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -6385,10 +6385,10 @@ group:
 	ADD R5, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dee5 // fmul v5.4s, v23.4s, v1.4s
 	WORD $0x6e20dec4 // fmul v4.4s, v22.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dea1 // fmul v1.4s, v21.4s, v1.4s
 	WORD $0x6e20de80 // fmul v0.4s, v20.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -6413,10 +6413,10 @@ group:
 	WORD $0x4e20d5c4 // fadd v4.4s, v14.4s, v0.4s
 	WORD $0x4ea3d5a3 // fsub v3.4s, v13.4s, v3.4s
 	WORD $0x4ea2d582 // fsub v2.4s, v12.4s, v2.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -6426,10 +6426,10 @@ group:
 	ADD R5<<1, R0, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dd65 // fmul v5.4s, v11.4s, v1.4s
 	WORD $0x6e20dd44 // fmul v4.4s, v10.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
 	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -6448,8 +6448,957 @@ group:
 	BNE group
 	RET
 
+// func crossSplit7(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+TEXT ·crossSplit7(SB), NOSPLIT, $576-64
+	MOVD $constants<>(SB), R26
+	FMOVQ 144(R26), F14
+	FMOVQ 160(R26), F13
+	FMOVQ 176(R26), F12
+	MOVD re+0(FP), R0
+	MOVD im+8(FP), R1
+	MOVD src+16(FP), R2
+	MOVD srcStride+40(FP), R3
+	LSL $6, R3, R3
+	ADD R3<<1, R3, R4
+	ADD R3<<2, R2, R5
+	MOVD rowStride+56(FP), R6
+	LSL $2, R6, R6
+	ADD R6<<1, R6, R7
+	ADD R6<<2, R0, R8
+	ADD R6<<2, R1, R9
+	MOVD tw+24(FP), R10
+	MOVD groups+32(FP), R11
+	MOVD srcStep+48(FP), R12
+	LSL $6, R12, R12
+	MOVD $locals-513(SP), R13
+	AND $-64, R13, R13
+
+group:
+	FMOVQ (R2), F5
+	FMOVQ (R5), F4
+	ADD R3, R2, R16
+	FMOVQ (R16), F3
+	ADD R3, R5, R17
+	FMOVQ (R17), F2
+	ADD R3<<1, R2, R19
+	FMOVQ (R19), F9
+	ADD R3<<1, R5, R21
+	FMOVQ (R21), F8
+	ADD R4, R2, R22
+	FMOVQ (R22), F1
+	ADD R4, R5, R23
+	FMOVQ (R23), F0
+	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
+	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
+	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
+	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
+	WORD $0x4ec338f8 // zip1 v24.2d, v7.2d, v3.2d
+	WORD $0x4ec238d7 // zip1 v23.2d, v6.2d, v2.2d
+	WORD $0x4ec378f0 // zip2 v16.2d, v7.2d, v3.2d
+	WORD $0x4ec278cf // zip2 v15.2d, v6.2d, v2.2d
+	WORD $0x4ec138a9 // zip1 v9.2d, v5.2d, v1.2d
+	WORD $0x4ec03888 // zip1 v8.2d, v4.2d, v0.2d
+	WORD $0x4ec178ba // zip2 v26.2d, v5.2d, v1.2d
+	WORD $0x4ec07899 // zip2 v25.2d, v4.2d, v0.2d
+	FMOVQ 32(R2), F5
+	FMOVQ 32(R5), F4
+	FMOVQ 32(R16), F3
+	FMOVQ 32(R17), F2
+	FMOVQ 32(R19), F11
+	FMOVQ 32(R21), F10
+	FMOVQ 32(R22), F1
+	FMOVQ 32(R23), F0
+	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e813963 // zip1 v3.4s, v11.4s, v1.4s
+	WORD $0x4e803942 // zip1 v2.4s, v10.4s, v0.4s
+	WORD $0x4e817961 // zip2 v1.4s, v11.4s, v1.4s
+	WORD $0x4e807940 // zip2 v0.4s, v10.4s, v0.4s
+	WORD $0x4ec338f6 // zip1 v22.2d, v7.2d, v3.2d
+	WORD $0x4ec238d5 // zip1 v21.2d, v6.2d, v2.2d
+	WORD $0x4ec378eb // zip2 v11.2d, v7.2d, v3.2d
+	WORD $0x4ec278ca // zip2 v10.2d, v6.2d, v2.2d
+	WORD $0x4ec138a7 // zip1 v7.2d, v5.2d, v1.2d
+	WORD $0x4ec03886 // zip1 v6.2d, v4.2d, v0.2d
+	WORD $0x4ec178b4 // zip2 v20.2d, v5.2d, v1.2d
+	WORD $0x4ec07893 // zip2 v19.2d, v4.2d, v0.2d
+	FLDPQ (R10), (F5, F4)
+	FLDPQ 32(R10), (F3, F2)
+	WORD $0x6e23dd61 // fmul v1.4s, v11.4s, v3.4s
+	WORD $0x6e22dd40 // fmul v0.4s, v10.4s, v2.4s
+	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
+	WORD $0x4e30ccb2 // fmla v18.4s, v5.4s, v16.4s
+	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
+	WORD $0x4e2fcc91 // fmla v17.4s, v4.4s, v15.4s
+	WORD $0x6e23de10 // fmul v16.4s, v16.4s, v3.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x4e2bccb0 // fmla v16.4s, v5.4s, v11.4s
+	WORD $0x4e2acc8f // fmla v15.4s, v4.4s, v10.4s
+	FLDPQ 192(R10), (F5, F4)
+	FLDPQ 224(R10), (F3, F2)
+	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
+	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
+	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
+	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x4e28cc8a // fmla v10.4s, v4.4s, v8.4s
+	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
+	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	FLDPQ 256(R10), (F7, F6)
+	FLDPQ 288(R10), (F5, F4)
+	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
+	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4e3acce3 // fmla v3.4s, v7.4s, v26.4s
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4e39ccc2 // fmla v2.4s, v6.4s, v25.4s
+	WORD $0x6e25df41 // fmul v1.4s, v26.4s, v5.4s
+	WORD $0x6e24df20 // fmul v0.4s, v25.4s, v4.4s
+	WORD $0x4e34cce1 // fmla v1.4s, v7.4s, v20.4s
+	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	FSTPQ (F24, F23), (R13)
+	FSTPQ (F22, F21), 32(R13)
+	FSTPQ (F18, F17), 64(R13)
+	FSTPQ (F16, F15), 96(R13)
+	FSTPQ (F11, F10), 256(R13)
+	FSTPQ (F9, F8), 288(R13)
+	FSTPQ (F3, F2), 320(R13)
+	FSTPQ (F1, F0), 352(R13)
+	FMOVQ 16(R2), F5
+	FMOVQ 16(R5), F4
+	FMOVQ 16(R16), F3
+	FMOVQ 16(R17), F2
+	FMOVQ 16(R19), F9
+	FMOVQ 16(R21), F8
+	FMOVQ 16(R22), F1
+	FMOVQ 16(R23), F0
+	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
+	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
+	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
+	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
+	WORD $0x4ec338eb // zip1 v11.2d, v7.2d, v3.2d
+	WORD $0x4ec238ca // zip1 v10.2d, v6.2d, v2.2d
+	WORD $0x4ec378f8 // zip2 v24.2d, v7.2d, v3.2d
+	WORD $0x4ec278d7 // zip2 v23.2d, v6.2d, v2.2d
+	WORD $0x4ec138b6 // zip1 v22.2d, v5.2d, v1.2d
+	WORD $0x4ec03895 // zip1 v21.2d, v4.2d, v0.2d
+	FMOVQ 48(R2), F5
+	FMOVQ 48(R5), F4
+	FMOVQ 48(R16), F3
+	FMOVQ 48(R17), F2
+	FMOVQ 48(R19), F9
+	FMOVQ 48(R21), F8
+	FMOVQ 48(R22), F1
+	FMOVQ 48(R23), F0
+	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
+	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
+	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
+	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
+	WORD $0x4ec338e9 // zip1 v9.2d, v7.2d, v3.2d
+	WORD $0x4ec238c8 // zip1 v8.2d, v6.2d, v2.2d
+	WORD $0x4ec378e7 // zip2 v7.2d, v7.2d, v3.2d
+	WORD $0x4ec278c6 // zip2 v6.2d, v6.2d, v2.2d
+	WORD $0x4ec138b4 // zip1 v20.2d, v5.2d, v1.2d
+	WORD $0x4ec03893 // zip1 v19.2d, v4.2d, v0.2d
+	FLDPQ 64(R10), (F5, F4)
+	FLDPQ 96(R10), (F3, F2)
+	WORD $0x6e23dd21 // fmul v1.4s, v9.4s, v3.4s
+	WORD $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
+	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
+	WORD $0x4e2bccb2 // fmla v18.4s, v5.4s, v11.4s
+	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
+	WORD $0x4e2acc91 // fmla v17.4s, v4.4s, v10.4s
+	WORD $0x6e23dd70 // fmul v16.4s, v11.4s, v3.4s
+	WORD $0x6e22dd4f // fmul v15.4s, v10.4s, v2.4s
+	WORD $0x4e29ccb0 // fmla v16.4s, v5.4s, v9.4s
+	WORD $0x4e28cc8f // fmla v15.4s, v4.4s, v8.4s
+	FLDPQ 128(R10), (F5, F4)
+	FLDPQ 160(R10), (F3, F2)
+	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
+	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
+	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x4e38ccab // fmla v11.4s, v5.4s, v24.4s
+	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x4e37cc8a // fmla v10.4s, v4.4s, v23.4s
+	WORD $0x6e23df09 // fmul v9.4s, v24.4s, v3.4s
+	WORD $0x6e22dee8 // fmul v8.4s, v23.4s, v2.4s
+	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
+	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	FLDPQ 320(R10), (F7, F6)
+	FLDPQ 352(R10), (F5, F4)
+	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
+	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4e36cce3 // fmla v3.4s, v7.4s, v22.4s
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4e35ccc2 // fmla v2.4s, v6.4s, v21.4s
+	WORD $0x6e25dec1 // fmul v1.4s, v22.4s, v5.4s
+	WORD $0x6e24dea0 // fmul v0.4s, v21.4s, v4.4s
+	WORD $0x4e34cce1 // fmla v1.4s, v7.4s, v20.4s
+	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	FSTPQ (F18, F17), 128(R13)
+	FSTPQ (F16, F15), 160(R13)
+	FSTPQ (F11, F10), 192(R13)
+	FSTPQ (F9, F8), 224(R13)
+	FSTPQ (F3, F2), 384(R13)
+	FSTPQ (F1, F0), 416(R13)
+	FLDPQ (R13), (F18, F17)
+	FLDPQ 32(R13), (F16, F15)
+	FLDPQ 64(R13), (F7, F6)
+	FLDPQ 96(R13), (F5, F4)
+	FLDPQ 384(R13), (F3, F2)
+	FLDPQ 416(R13), (F1, F0)
+	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
+	WORD $0x4e22d4d9 // fadd v25.4s, v6.4s, v2.4s
+	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
+	WORD $0x4e20d48b // fadd v11.4s, v4.4s, v0.4s
+	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
+	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), (R13)
+	FSTPQ (F1, F0), 32(R13)
+	WORD $0x4e3ad653 // fadd v19.4s, v18.4s, v26.4s
+	WORD $0x4e39d62a // fadd v10.4s, v17.4s, v25.4s
+	WORD $0x4e38d609 // fadd v9.4s, v16.4s, v24.4s
+	WORD $0x4e2bd5e8 // fadd v8.4s, v15.4s, v11.4s
+	FLDPQ 128(R13), (F7, F6)
+	FLDPQ 160(R13), (F5, F4)
+	FLDPQ 320(R13), (F3, F2)
+	FLDPQ 352(R13), (F1, F0)
+	WORD $0x4e23d4f7 // fadd v23.4s, v7.4s, v3.4s
+	WORD $0x4e22d4d6 // fadd v22.4s, v6.4s, v2.4s
+	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
+	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
+	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
+	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 64(R13)
+	FSTPQ (F1, F0), 96(R13)
+	WORD $0x4e37d67b // fadd v27.4s, v19.4s, v23.4s
+	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
+	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	FLDPQ 192(R13), (F30, F29)
+	FLDPQ 224(R13), (F28, F4)
+	FLDPQ 256(R13), (F3, F2)
+	FLDPQ 288(R13), (F1, F0)
+	WORD $0x4e23d7d3 // fadd v19.4s, v30.4s, v3.4s
+	WORD $0x4e22d7a7 // fadd v7.4s, v29.4s, v2.4s
+	WORD $0x4e21d786 // fadd v6.4s, v28.4s, v1.4s
+	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
+	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 128(R13)
+	FSTPQ (F1, F0), 160(R13)
+	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
+	WORD $0x4e27d542 // fadd v2.4s, v10.4s, v7.4s
+	WORD $0x4e26d521 // fadd v1.4s, v9.4s, v6.4s
+	WORD $0x4e25d500 // fadd v0.4s, v8.4s, v5.4s
+	FSTPQ (F3, F2), (R0)
+	FSTPQ (F1, F0), (R1)
+	FLDPQ (R13), (F8, F4)
+	FLDPQ 32(R13), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dd1c // fmul v28.4s, v8.4s, v0.4s
+	WORD $0x6e20dc9b // fmul v27.4s, v4.4s, v0.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FLDPQ 64(R13), (F10, F9)
+	FLDPQ 96(R13), (F8, F4)
+	FMOVQ 128(R26), F0
+	WORD $0x4e37cc03 // fmla v3.4s, v0.4s, v23.4s
+	WORD $0x4e36cc1f // fmla v31.4s, v0.4s, v22.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e35cc1e // fmla v30.4s, v0.4s, v21.4s
+	WORD $0x4e34cc1d // fmla v29.4s, v0.4s, v20.4s
+	WORD $0x4e2acddc // fmla v28.4s, v14.4s, v10.4s
+	WORD $0x4e29cddb // fmla v27.4s, v14.4s, v9.4s
+	WORD $0x4e28cdc2 // fmla v2.4s, v14.4s, v8.4s
+	WORD $0x4e24cdc1 // fmla v1.4s, v14.4s, v4.4s
+	FLDPQ 128(R13), (F9, F8)
+	FLDPQ 160(R13), (F4, F0)
+	WORD $0x4e33cda3 // fmla v3.4s, v13.4s, v19.4s
+	WORD $0x4e27cdbf // fmla v31.4s, v13.4s, v7.4s
+	WORD $0x4e26cdbe // fmla v30.4s, v13.4s, v6.4s
+	WORD $0x4e25cdbd // fmla v29.4s, v13.4s, v5.4s
+	WORD $0x4e29cd9c // fmla v28.4s, v12.4s, v9.4s
+	WORD $0x4e28cd9b // fmla v27.4s, v12.4s, v8.4s
+	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
+	WORD $0x4e20cd81 // fmla v1.4s, v12.4s, v0.4s
+	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
+	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
+	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
+	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
+	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
+	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	ADD R6, R0, R24
+	FSTPQ (F3, F2), (R24)
+	ADD R6, R1, R25
+	FSTPQ (F1, F0), (R25)
+	ADD R6<<1, R8, R16
+	FSTPQ (F10, F9), (R16)
+	ADD R6<<1, R9, R17
+	FSTPQ (F8, F4), (R17)
+	FLDPQ (R13), (F8, F4)
+	FLDPQ 32(R13), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x6e2edd1c // fmul v28.4s, v8.4s, v14.4s
+	WORD $0x6e2edc9b // fmul v27.4s, v4.4s, v14.4s
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FLDPQ 64(R13), (F9, F8)
+	FLDPQ 96(R13), (F4, F0)
+	WORD $0x4e37cda3 // fmla v3.4s, v13.4s, v23.4s
+	WORD $0x4e36cdbf // fmla v31.4s, v13.4s, v22.4s
+	WORD $0x4e35cdbe // fmla v30.4s, v13.4s, v21.4s
+	WORD $0x4e34cdbd // fmla v29.4s, v13.4s, v20.4s
+	WORD $0x4ea9cd9c // fmls v28.4s, v12.4s, v9.4s
+	WORD $0x4ea8cd9b // fmls v27.4s, v12.4s, v8.4s
+	WORD $0x4ea4cd82 // fmls v2.4s, v12.4s, v4.4s
+	WORD $0x4ea0cd81 // fmls v1.4s, v12.4s, v0.4s
+	FLDPQ 128(R13), (F10, F9)
+	FLDPQ 160(R13), (F8, F4)
+	FMOVQ 96(R26), F0
+	WORD $0x4e33cc03 // fmla v3.4s, v0.4s, v19.4s
+	WORD $0x4e27cc1f // fmla v31.4s, v0.4s, v7.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
+	WORD $0x4e25cc1d // fmla v29.4s, v0.4s, v5.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4eaacc1c // fmls v28.4s, v0.4s, v10.4s
+	WORD $0x4ea9cc1b // fmls v27.4s, v0.4s, v9.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea8cc02 // fmls v2.4s, v0.4s, v8.4s
+	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
+	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
+	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
+	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
+	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
+	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
+	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	ADD R6<<1, R0, R19
+	FSTPQ (F3, F2), (R19)
+	ADD R6<<1, R1, R21
+	FSTPQ (F1, F0), (R21)
+	ADD R6, R8, R22
+	FSTPQ (F10, F9), (R22)
+	ADD R6, R9, R23
+	FSTPQ (F8, F4), (R23)
+	FLDPQ (R13), (F3, F2)
+	FLDPQ 32(R13), (F1, F0)
+	WORD $0x4e3acdb2 // fmla v18.4s, v13.4s, v26.4s
+	WORD $0x4e39cdb1 // fmla v17.4s, v13.4s, v25.4s
+	WORD $0x4e38cdb0 // fmla v16.4s, v13.4s, v24.4s
+	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
+	WORD $0x6e2cdc6b // fmul v11.4s, v3.4s, v12.4s
+	WORD $0x6e2cdc4a // fmul v10.4s, v2.4s, v12.4s
+	WORD $0x6e2cdc29 // fmul v9.4s, v1.4s, v12.4s
+	WORD $0x6e2cdc08 // fmul v8.4s, v0.4s, v12.4s
+	FLDPQ 64(R13), (F4, F3)
+	FLDPQ 96(R13), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4e37cc12 // fmla v18.4s, v0.4s, v23.4s
+	WORD $0x4e36cc11 // fmla v17.4s, v0.4s, v22.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e35cc10 // fmla v16.4s, v0.4s, v21.4s
+	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea4cc0b // fmls v11.4s, v0.4s, v4.4s
+	WORD $0x4ea3cc0a // fmls v10.4s, v0.4s, v3.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea2cc09 // fmls v9.4s, v0.4s, v2.4s
+	WORD $0x4ea1cc08 // fmls v8.4s, v0.4s, v1.4s
+	FLDPQ 128(R13), (F4, F3)
+	FLDPQ 160(R13), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4e33cc12 // fmla v18.4s, v0.4s, v19.4s
+	WORD $0x4e27cc11 // fmla v17.4s, v0.4s, v7.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
+	WORD $0x4e25cc0f // fmla v15.4s, v0.4s, v5.4s
+	WORD $0x4e24cdcb // fmla v11.4s, v14.4s, v4.4s
+	WORD $0x4e23cdca // fmla v10.4s, v14.4s, v3.4s
+	WORD $0x4e22cdc9 // fmla v9.4s, v14.4s, v2.4s
+	WORD $0x4e21cdc8 // fmla v8.4s, v14.4s, v1.4s
+	WORD $0x4ea9d647 // fsub v7.4s, v18.4s, v9.4s
+	WORD $0x4ea8d626 // fsub v6.4s, v17.4s, v8.4s
+	WORD $0x4e2bd605 // fadd v5.4s, v16.4s, v11.4s
+	WORD $0x4e2ad5e4 // fadd v4.4s, v15.4s, v10.4s
+	WORD $0x4e29d643 // fadd v3.4s, v18.4s, v9.4s
+	WORD $0x4e28d622 // fadd v2.4s, v17.4s, v8.4s
+	WORD $0x4eabd601 // fsub v1.4s, v16.4s, v11.4s
+	WORD $0x4eaad5e0 // fsub v0.4s, v15.4s, v10.4s
+	ADD R7, R0, R24
+	FSTPQ (F3, F2), (R24)
+	ADD R7, R1, R25
+	FSTPQ (F1, F0), (R25)
+	FSTPQ (F7, F6), (R8)
+	FSTPQ (F5, F4), (R9)
+	ADD R12, R2, R2
+	ADD R12, R5, R5
+	ADD $32, R0, R0
+	ADD $32, R8, R8
+	ADD $32, R1, R1
+	ADD $32, R9, R9
+	ADD $384, R10, R10
+	SUBS $1, R11, R11
+	BNE group
+	RET
+
+// func crossInterleaved7(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+TEXT ·crossInterleaved7(SB), NOSPLIT, $576-64
+	MOVD $constants<>(SB), R26
+	FMOVQ 144(R26), F9
+	FMOVQ 160(R26), F8
+	FMOVQ 176(R26), F7
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD srcStride+32(FP), R2
+	LSL $6, R2, R2
+	ADD R2<<1, R2, R3
+	ADD R2<<2, R1, R4
+	MOVD rowStride+48(FP), R5
+	LSL $3, R5, R5
+	ADD R5<<1, R5, R6
+	ADD R5<<2, R0, R7
+	MOVD tw+16(FP), R8
+	MOVD groups+24(FP), R9
+	MOVD srcStep+40(FP), R10
+	LSL $6, R10, R10
+	MOVD $locals-513(SP), R11
+	AND $-64, R11, R11
+	FMOVS scaleRe+56(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FSTPQ (F0, F0), 448(R11)
+	FMOVS scaleIm+60(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FSTPQ (F0, F0), 480(R11)
+
+group:
+	FMOVQ (R1), F5
+	FMOVQ (R4), F4
+	ADD R2, R1, R16
+	FMOVQ (R16), F3
+	ADD R2, R4, R17
+	FMOVQ (R17), F2
+	ADD R2<<1, R1, R19
+	FMOVQ (R19), F12
+	ADD R2<<1, R4, R21
+	FMOVQ (R21), F11
+	ADD R3, R1, R22
+	FMOVQ (R22), F1
+	ADD R3, R4, R23
+	FMOVQ (R23), F0
+	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
+	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
+	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
+	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
+	WORD $0x4ec33958 // zip1 v24.2d, v10.2d, v3.2d
+	WORD $0x4ec238d7 // zip1 v23.2d, v6.2d, v2.2d
+	WORD $0x4ec37950 // zip2 v16.2d, v10.2d, v3.2d
+	WORD $0x4ec278cf // zip2 v15.2d, v6.2d, v2.2d
+	WORD $0x4ec138ac // zip1 v12.2d, v5.2d, v1.2d
+	WORD $0x4ec0388b // zip1 v11.2d, v4.2d, v0.2d
+	WORD $0x4ec178ba // zip2 v26.2d, v5.2d, v1.2d
+	WORD $0x4ec07899 // zip2 v25.2d, v4.2d, v0.2d
+	FMOVQ 32(R1), F5
+	FMOVQ 32(R4), F4
+	FMOVQ 32(R16), F3
+	FMOVQ 32(R17), F2
+	FMOVQ 32(R19), F14
+	FMOVQ 32(R21), F13
+	FMOVQ 32(R22), F1
+	FMOVQ 32(R23), F0
+	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e8139c3 // zip1 v3.4s, v14.4s, v1.4s
+	WORD $0x4e8039a2 // zip1 v2.4s, v13.4s, v0.4s
+	WORD $0x4e8179c1 // zip2 v1.4s, v14.4s, v1.4s
+	WORD $0x4e8079a0 // zip2 v0.4s, v13.4s, v0.4s
+	WORD $0x4ec33956 // zip1 v22.2d, v10.2d, v3.2d
+	WORD $0x4ec238d5 // zip1 v21.2d, v6.2d, v2.2d
+	WORD $0x4ec3794e // zip2 v14.2d, v10.2d, v3.2d
+	WORD $0x4ec278cd // zip2 v13.2d, v6.2d, v2.2d
+	WORD $0x4ec138aa // zip1 v10.2d, v5.2d, v1.2d
+	WORD $0x4ec03886 // zip1 v6.2d, v4.2d, v0.2d
+	WORD $0x4ec178b4 // zip2 v20.2d, v5.2d, v1.2d
+	WORD $0x4ec07893 // zip2 v19.2d, v4.2d, v0.2d
+	FLDPQ (R8), (F5, F4)
+	FLDPQ 32(R8), (F3, F2)
+	WORD $0x6e23ddc1 // fmul v1.4s, v14.4s, v3.4s
+	WORD $0x6e22dda0 // fmul v0.4s, v13.4s, v2.4s
+	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
+	WORD $0x4e30ccb2 // fmla v18.4s, v5.4s, v16.4s
+	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
+	WORD $0x4e2fcc91 // fmla v17.4s, v4.4s, v15.4s
+	WORD $0x6e23de10 // fmul v16.4s, v16.4s, v3.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x4e2eccb0 // fmla v16.4s, v5.4s, v14.4s
+	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
+	FLDPQ 192(R8), (F5, F4)
+	FLDPQ 224(R8), (F3, F2)
+	WORD $0x6e23dd41 // fmul v1.4s, v10.4s, v3.4s
+	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
+	WORD $0x6ea0f82e // fneg v14.4s, v1.4s
+	WORD $0x4e2cccae // fmla v14.4s, v5.4s, v12.4s
+	WORD $0x6ea0f80d // fneg v13.4s, v0.4s
+	WORD $0x4e2bcc8d // fmla v13.4s, v4.4s, v11.4s
+	WORD $0x6e23dd8c // fmul v12.4s, v12.4s, v3.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x4e2accac // fmla v12.4s, v5.4s, v10.4s
+	WORD $0x4e26cc8b // fmla v11.4s, v4.4s, v6.4s
+	FLDPQ 256(R8), (F10, F6)
+	FLDPQ 288(R8), (F5, F4)
+	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
+	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4e3acd43 // fmla v3.4s, v10.4s, v26.4s
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4e39ccc2 // fmla v2.4s, v6.4s, v25.4s
+	WORD $0x6e25df41 // fmul v1.4s, v26.4s, v5.4s
+	WORD $0x6e24df20 // fmul v0.4s, v25.4s, v4.4s
+	WORD $0x4e34cd41 // fmla v1.4s, v10.4s, v20.4s
+	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	FSTPQ (F24, F23), (R11)
+	FSTPQ (F22, F21), 32(R11)
+	FSTPQ (F18, F17), 64(R11)
+	FSTPQ (F16, F15), 96(R11)
+	FSTPQ (F14, F13), 256(R11)
+	FSTPQ (F12, F11), 288(R11)
+	FSTPQ (F3, F2), 320(R11)
+	FSTPQ (F1, F0), 352(R11)
+	FMOVQ 16(R1), F5
+	FMOVQ 16(R4), F4
+	FMOVQ 16(R16), F3
+	FMOVQ 16(R17), F2
+	FMOVQ 16(R19), F12
+	FMOVQ 16(R21), F11
+	FMOVQ 16(R22), F1
+	FMOVQ 16(R23), F0
+	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
+	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
+	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
+	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
+	WORD $0x4ec3394e // zip1 v14.2d, v10.2d, v3.2d
+	WORD $0x4ec238cd // zip1 v13.2d, v6.2d, v2.2d
+	WORD $0x4ec37958 // zip2 v24.2d, v10.2d, v3.2d
+	WORD $0x4ec278d7 // zip2 v23.2d, v6.2d, v2.2d
+	WORD $0x4ec138b6 // zip1 v22.2d, v5.2d, v1.2d
+	WORD $0x4ec03895 // zip1 v21.2d, v4.2d, v0.2d
+	FMOVQ 48(R1), F5
+	FMOVQ 48(R4), F4
+	FMOVQ 48(R16), F3
+	FMOVQ 48(R17), F2
+	FMOVQ 48(R19), F12
+	FMOVQ 48(R21), F11
+	FMOVQ 48(R22), F1
+	FMOVQ 48(R23), F0
+	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
+	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
+	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
+	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
+	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
+	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
+	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
+	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
+	WORD $0x4ec3394c // zip1 v12.2d, v10.2d, v3.2d
+	WORD $0x4ec238cb // zip1 v11.2d, v6.2d, v2.2d
+	WORD $0x4ec3794a // zip2 v10.2d, v10.2d, v3.2d
+	WORD $0x4ec278c6 // zip2 v6.2d, v6.2d, v2.2d
+	WORD $0x4ec138b4 // zip1 v20.2d, v5.2d, v1.2d
+	WORD $0x4ec03893 // zip1 v19.2d, v4.2d, v0.2d
+	FLDPQ 64(R8), (F5, F4)
+	FLDPQ 96(R8), (F3, F2)
+	WORD $0x6e23dd81 // fmul v1.4s, v12.4s, v3.4s
+	WORD $0x6e22dd60 // fmul v0.4s, v11.4s, v2.4s
+	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
+	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
+	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
+	WORD $0x4e2dcc91 // fmla v17.4s, v4.4s, v13.4s
+	WORD $0x6e23ddd0 // fmul v16.4s, v14.4s, v3.4s
+	WORD $0x6e22ddaf // fmul v15.4s, v13.4s, v2.4s
+	WORD $0x4e2cccb0 // fmla v16.4s, v5.4s, v12.4s
+	WORD $0x4e2bcc8f // fmla v15.4s, v4.4s, v11.4s
+	FLDPQ 128(R8), (F5, F4)
+	FLDPQ 160(R8), (F3, F2)
+	WORD $0x6e23dd41 // fmul v1.4s, v10.4s, v3.4s
+	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
+	WORD $0x6ea0f82e // fneg v14.4s, v1.4s
+	WORD $0x4e38ccae // fmla v14.4s, v5.4s, v24.4s
+	WORD $0x6ea0f80d // fneg v13.4s, v0.4s
+	WORD $0x4e37cc8d // fmla v13.4s, v4.4s, v23.4s
+	WORD $0x6e23df0c // fmul v12.4s, v24.4s, v3.4s
+	WORD $0x6e22deeb // fmul v11.4s, v23.4s, v2.4s
+	WORD $0x4e2accac // fmla v12.4s, v5.4s, v10.4s
+	WORD $0x4e26cc8b // fmla v11.4s, v4.4s, v6.4s
+	FLDPQ 320(R8), (F10, F6)
+	FLDPQ 352(R8), (F5, F4)
+	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
+	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4e36cd43 // fmla v3.4s, v10.4s, v22.4s
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4e35ccc2 // fmla v2.4s, v6.4s, v21.4s
+	WORD $0x6e25dec1 // fmul v1.4s, v22.4s, v5.4s
+	WORD $0x6e24dea0 // fmul v0.4s, v21.4s, v4.4s
+	WORD $0x4e34cd41 // fmla v1.4s, v10.4s, v20.4s
+	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	FSTPQ (F18, F17), 128(R11)
+	FSTPQ (F16, F15), 160(R11)
+	FSTPQ (F14, F13), 192(R11)
+	FSTPQ (F12, F11), 224(R11)
+	FSTPQ (F3, F2), 384(R11)
+	FSTPQ (F1, F0), 416(R11)
+	FLDPQ (R11), (F19, F18)
+	FLDPQ 32(R11), (F17, F16)
+	FLDPQ 64(R11), (F11, F10)
+	FLDPQ 96(R11), (F6, F4)
+	FLDPQ 384(R11), (F3, F2)
+	FLDPQ 416(R11), (F1, F0)
+	WORD $0x4e23d56f // fadd v15.4s, v11.4s, v3.4s
+	WORD $0x4e22d54e // fadd v14.4s, v10.4s, v2.4s
+	WORD $0x4e21d4cd // fadd v13.4s, v6.4s, v1.4s
+	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
+	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
+	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
+	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), (R11)
+	FSTPQ (F1, F0), 32(R11)
+	WORD $0x4e2fd678 // fadd v24.4s, v19.4s, v15.4s
+	WORD $0x4e2ed65a // fadd v26.4s, v18.4s, v14.4s
+	WORD $0x4e2dd639 // fadd v25.4s, v17.4s, v13.4s
+	WORD $0x4e25d60c // fadd v12.4s, v16.4s, v5.4s
+	FLDPQ 128(R11), (F11, F10)
+	FLDPQ 160(R11), (F6, F4)
+	FLDPQ 320(R11), (F3, F2)
+	FLDPQ 352(R11), (F1, F0)
+	WORD $0x4e23d577 // fadd v23.4s, v11.4s, v3.4s
+	WORD $0x4e22d556 // fadd v22.4s, v10.4s, v2.4s
+	WORD $0x4e21d4d5 // fadd v21.4s, v6.4s, v1.4s
+	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
+	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
+	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
+	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 64(R11)
+	FSTPQ (F1, F0), 96(R11)
+	WORD $0x4e37d718 // fadd v24.4s, v24.4s, v23.4s
+	WORD $0x4e36d75b // fadd v27.4s, v26.4s, v22.4s
+	WORD $0x4e35d73a // fadd v26.4s, v25.4s, v21.4s
+	WORD $0x4e34d599 // fadd v25.4s, v12.4s, v20.4s
+	FLDPQ 192(R11), (F30, F29)
+	FLDPQ 224(R11), (F28, F4)
+	FLDPQ 256(R11), (F3, F2)
+	FLDPQ 288(R11), (F1, F0)
+	WORD $0x4e23d7cc // fadd v12.4s, v30.4s, v3.4s
+	WORD $0x4e22d7ab // fadd v11.4s, v29.4s, v2.4s
+	WORD $0x4e21d78a // fadd v10.4s, v28.4s, v1.4s
+	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
+	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 128(R11)
+	FSTPQ (F1, F0), 160(R11)
+	WORD $0x4e2cd718 // fadd v24.4s, v24.4s, v12.4s
+	WORD $0x4e2bd764 // fadd v4.4s, v27.4s, v11.4s
+	WORD $0x4e2ad743 // fadd v3.4s, v26.4s, v10.4s
+	WORD $0x4e26d722 // fadd v2.4s, v25.4s, v6.4s
+	FLDPQ 448(R11), (F1, F0)
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 480(R11), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F1), (R0)
+	FSTPQ (F2, F0), 32(R0)
+	FLDPQ (R11), (F3, F4)
+	FLDPQ 32(R11), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4eb31e7c // mov v28.16b, v19.16b
+	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4eb21e5b // mov v27.16b, v18.16b
+	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e20dc9d // fmul v29.4s, v4.4s, v0.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FLDPQ 64(R11), (F26, F25)
+	FLDPQ 96(R11), (F24, F4)
+	FMOVQ 128(R26), F0
+	WORD $0x4e37cc1c // fmla v28.4s, v0.4s, v23.4s
+	WORD $0x4e36cc1b // fmla v27.4s, v0.4s, v22.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e35cc1f // fmla v31.4s, v0.4s, v21.4s
+	WORD $0x4e34cc1e // fmla v30.4s, v0.4s, v20.4s
+	WORD $0x4e3acd23 // fmla v3.4s, v9.4s, v26.4s
+	WORD $0x4e39cd3d // fmla v29.4s, v9.4s, v25.4s
+	WORD $0x4e38cd22 // fmla v2.4s, v9.4s, v24.4s
+	WORD $0x4e24cd21 // fmla v1.4s, v9.4s, v4.4s
+	FLDPQ 128(R11), (F25, F24)
+	FLDPQ 160(R11), (F4, F0)
+	WORD $0x4e2ccd1c // fmla v28.4s, v8.4s, v12.4s
+	WORD $0x4e2bcd1b // fmla v27.4s, v8.4s, v11.4s
+	WORD $0x4e2acd1f // fmla v31.4s, v8.4s, v10.4s
+	WORD $0x4e26cd1e // fmla v30.4s, v8.4s, v6.4s
+	WORD $0x4e39cce3 // fmla v3.4s, v7.4s, v25.4s
+	WORD $0x4e38ccfd // fmla v29.4s, v7.4s, v24.4s
+	WORD $0x4e24cce2 // fmla v2.4s, v7.4s, v4.4s
+	WORD $0x4e20cce1 // fmla v1.4s, v7.4s, v0.4s
+	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
+	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
+	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
+	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
+	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
+	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
+	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
+	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	FLDPQ 448(R11), (F1, F0)
+	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
+	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	FLDPQ 480(R11), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
+	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
+	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
+	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	ADD R5, R0, R24
+	FSTPQ (F3, F1), (R24)
+	FSTPQ (F2, F0), 32(R24)
+	FLDPQ 448(R11), (F1, F0)
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 480(R11), (F1, F0)
+	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
+	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
+	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	ADD R5<<1, R7, R25
+	FSTPQ (F3, F1), (R25)
+	FSTPQ (F2, F0), 32(R25)
+	FLDPQ (R11), (F3, F4)
+	FLDPQ 32(R11), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4eb31e7c // mov v28.16b, v19.16b
+	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4eb21e5b // mov v27.16b, v18.16b
+	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x6e29dc9d // fmul v29.4s, v4.4s, v9.4s
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	FLDPQ 64(R11), (F25, F24)
+	FLDPQ 96(R11), (F4, F0)
+	WORD $0x4e37cd1c // fmla v28.4s, v8.4s, v23.4s
+	WORD $0x4e36cd1b // fmla v27.4s, v8.4s, v22.4s
+	WORD $0x4e35cd1f // fmla v31.4s, v8.4s, v21.4s
+	WORD $0x4e34cd1e // fmla v30.4s, v8.4s, v20.4s
+	WORD $0x4eb9cce3 // fmls v3.4s, v7.4s, v25.4s
+	WORD $0x4eb8ccfd // fmls v29.4s, v7.4s, v24.4s
+	WORD $0x4ea4cce2 // fmls v2.4s, v7.4s, v4.4s
+	WORD $0x4ea0cce1 // fmls v1.4s, v7.4s, v0.4s
+	FLDPQ 128(R11), (F26, F25)
+	FLDPQ 160(R11), (F24, F4)
+	FMOVQ 96(R26), F0
+	WORD $0x4e2ccc1c // fmla v28.4s, v0.4s, v12.4s
+	WORD $0x4e2bcc1b // fmla v27.4s, v0.4s, v11.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e2acc1f // fmla v31.4s, v0.4s, v10.4s
+	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ebacc03 // fmls v3.4s, v0.4s, v26.4s
+	WORD $0x4eb9cc1d // fmls v29.4s, v0.4s, v25.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4eb8cc02 // fmls v2.4s, v0.4s, v24.4s
+	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
+	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
+	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
+	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
+	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
+	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
+	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
+	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
+	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	FLDPQ 448(R11), (F1, F0)
+	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
+	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	FLDPQ 480(R11), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
+	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
+	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
+	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	ADD R5<<1, R0, R16
+	FSTPQ (F3, F1), (R16)
+	FSTPQ (F2, F0), 32(R16)
+	FLDPQ 448(R11), (F1, F0)
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 480(R11), (F1, F0)
+	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
+	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
+	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	ADD R5, R7, R17
+	FSTPQ (F3, F1), (R17)
+	FSTPQ (F2, F0), 32(R17)
+	FLDPQ (R11), (F3, F2)
+	FLDPQ 32(R11), (F1, F0)
+	WORD $0x4e2fcd13 // fmla v19.4s, v8.4s, v15.4s
+	WORD $0x4e2ecd12 // fmla v18.4s, v8.4s, v14.4s
+	WORD $0x4e2dcd11 // fmla v17.4s, v8.4s, v13.4s
+	WORD $0x4e25cd10 // fmla v16.4s, v8.4s, v5.4s
+	WORD $0x6e27dc6f // fmul v15.4s, v3.4s, v7.4s
+	WORD $0x6e27dc4e // fmul v14.4s, v2.4s, v7.4s
+	WORD $0x6e27dc25 // fmul v5.4s, v1.4s, v7.4s
+	WORD $0x6e27dc0d // fmul v13.4s, v0.4s, v7.4s
+	FLDPQ 64(R11), (F4, F3)
+	FLDPQ 96(R11), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4e37cc13 // fmla v19.4s, v0.4s, v23.4s
+	WORD $0x4e36cc12 // fmla v18.4s, v0.4s, v22.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e35cc11 // fmla v17.4s, v0.4s, v21.4s
+	WORD $0x4e34cc10 // fmla v16.4s, v0.4s, v20.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea4cc0f // fmls v15.4s, v0.4s, v4.4s
+	WORD $0x4ea3cc0e // fmls v14.4s, v0.4s, v3.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea2cc05 // fmls v5.4s, v0.4s, v2.4s
+	WORD $0x4ea1cc0d // fmls v13.4s, v0.4s, v1.4s
+	FLDPQ 128(R11), (F4, F3)
+	FLDPQ 160(R11), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4e2ccc13 // fmla v19.4s, v0.4s, v12.4s
+	WORD $0x4e2bcc12 // fmla v18.4s, v0.4s, v11.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e2acc11 // fmla v17.4s, v0.4s, v10.4s
+	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
+	WORD $0x4e24cd2f // fmla v15.4s, v9.4s, v4.4s
+	WORD $0x4e23cd2e // fmla v14.4s, v9.4s, v3.4s
+	WORD $0x4e22cd25 // fmla v5.4s, v9.4s, v2.4s
+	WORD $0x4e21cd2d // fmla v13.4s, v9.4s, v1.4s
+	WORD $0x4ea5d66c // fsub v12.4s, v19.4s, v5.4s
+	WORD $0x4eadd64b // fsub v11.4s, v18.4s, v13.4s
+	WORD $0x4e2fd62a // fadd v10.4s, v17.4s, v15.4s
+	WORD $0x4e2ed606 // fadd v6.4s, v16.4s, v14.4s
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	WORD $0x4e2dd644 // fadd v4.4s, v18.4s, v13.4s
+	WORD $0x4eafd623 // fsub v3.4s, v17.4s, v15.4s
+	WORD $0x4eaed602 // fsub v2.4s, v16.4s, v14.4s
+	FLDPQ 448(R11), (F1, F0)
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 480(R11), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	ADD R6, R0, R19
+	FSTPQ (F3, F1), (R19)
+	FSTPQ (F2, F0), 32(R19)
+	FLDPQ 448(R11), (F1, F0)
+	WORD $0x6e21dd85 // fmul v5.4s, v12.4s, v1.4s
+	WORD $0x6e20dd64 // fmul v4.4s, v11.4s, v0.4s
+	FLDPQ 480(R11), (F1, F0)
+	WORD $0x6e21dd41 // fmul v1.4s, v10.4s, v1.4s
+	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
+	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F1), (R7)
+	FSTPQ (F2, F0), 32(R7)
+	ADD R10, R1, R1
+	ADD R10, R4, R4
+	ADD $64, R0, R0
+	ADD $64, R7, R7
+	ADD $384, R8, R8
+	SUBS $1, R9, R9
+	BNE group
+	RET
+
 // func crossSplit8(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
-TEXT ·crossSplit8(SB), NOSPLIT, $512-64
+TEXT ·crossSplit8(SB), NOSPLIT, $576-64
 	MOVD $constants<>(SB), R26
 	FMOVQ 192(R26), F16
 	MOVD re+0(FP), R0
@@ -6468,7 +7417,7 @@ TEXT ·crossSplit8(SB), NOSPLIT, $512-64
 	MOVD groups+32(FP), R11
 	MOVD srcStep+48(FP), R12
 	LSL $6, R12, R12
-	MOVD $locals-449(SP), R13
+	MOVD $locals-513(SP), R13
 	AND $-64, R13, R13
 
 group:
@@ -6826,7 +7775,7 @@ group:
 	RET
 
 // func crossInterleaved8(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
-TEXT ·crossInterleaved8(SB), NOSPLIT, $512-64
+TEXT ·crossInterleaved8(SB), NOSPLIT, $576-64
 	MOVD $constants<>(SB), R26
 	FMOVQ 192(R26), F10
 	MOVD dst+0(FP), R0
@@ -6843,14 +7792,14 @@ TEXT ·crossInterleaved8(SB), NOSPLIT, $512-64
 	MOVD groups+24(FP), R9
 	MOVD srcStep+40(FP), R10
 	LSL $6, R10, R10
-	MOVD $locals-449(SP), R11
+	MOVD $locals-513(SP), R11
 	AND $-64, R11, R11
 	FMOVS scaleRe+56(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 384(R11)
+	FSTPQ (F0, F0), 448(R11)
 	FMOVS scaleIm+60(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	FSTPQ (F0, F0), 416(R11)
+	FSTPQ (F0, F0), 480(R11)
 
 group:
 	FMOVQ (R1), F5
@@ -7103,10 +8052,10 @@ group:
 	WORD $0x4e24d77d // fadd v29.4s, v27.4s, v4.4s
 	WORD $0x4e2cd603 // fadd v3.4s, v16.4s, v12.4s
 	WORD $0x4e2bd5e2 // fadd v2.4s, v15.4s, v11.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dfde // fmul v30.4s, v30.4s, v1.4s
 	WORD $0x6e20dfbd // fmul v29.4s, v29.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e813bc3 // zip1 v3.4s, v30.4s, v1.4s
@@ -7119,10 +8068,10 @@ group:
 	WORD $0x4ea4d764 // fsub v4.4s, v27.4s, v4.4s
 	WORD $0x4eacd603 // fsub v3.4s, v16.4s, v12.4s
 	WORD $0x4eabd5e2 // fsub v2.4s, v15.4s, v11.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -7139,10 +8088,10 @@ group:
 	WORD $0x4e33d724 // fadd v4.4s, v25.4s, v19.4s
 	WORD $0x4eb6d703 // fsub v3.4s, v24.4s, v22.4s
 	WORD $0x4eb5d6e2 // fsub v2.4s, v23.4s, v21.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -7152,10 +8101,10 @@ group:
 	ADD R5<<1, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21de05 // fmul v5.4s, v16.4s, v1.4s
 	WORD $0x6e20dde4 // fmul v4.4s, v15.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dd81 // fmul v1.4s, v12.4s, v1.4s
 	WORD $0x6e20dd60 // fmul v0.4s, v11.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -7201,10 +8150,10 @@ group:
 	WORD $0x4e29cd43 // fmla v3.4s, v10.4s, v9.4s
 	WORD $0x4ea61cc2 // mov v2.16b, v6.16b
 	WORD $0x4e28cd42 // fmla v2.4s, v10.4s, v8.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
 	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -7218,10 +8167,10 @@ group:
 	WORD $0x4eb5cd53 // fmls v19.4s, v10.4s, v21.4s
 	WORD $0x4ea9cd47 // fmls v7.4s, v10.4s, v9.4s
 	WORD $0x4ea8cd46 // fmls v6.4s, v10.4s, v8.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21de85 // fmul v5.4s, v20.4s, v1.4s
 	WORD $0x6e20de64 // fmul v4.4s, v19.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
 	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -7243,10 +8192,10 @@ group:
 	WORD $0x4e2dcd4f // fmla v15.4s, v10.4s, v13.4s
 	WORD $0x4eb2cd4c // fmls v12.4s, v10.4s, v18.4s
 	WORD $0x4eb1cd4b // fmls v11.4s, v10.4s, v17.4s
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21de05 // fmul v5.4s, v16.4s, v1.4s
 	WORD $0x6e20dde4 // fmul v4.4s, v15.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dd81 // fmul v1.4s, v12.4s, v1.4s
 	WORD $0x6e20dd60 // fmul v0.4s, v11.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
@@ -7256,10 +8205,10 @@ group:
 	ADD R6, R0, R19
 	FSTPQ (F3, F1), (R19)
 	FSTPQ (F2, F0), 32(R19)
-	FLDPQ 384(R11), (F1, F0)
+	FLDPQ 448(R11), (F1, F0)
 	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
 	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
-	FLDPQ 416(R11), (F1, F0)
+	FLDPQ 480(R11), (F1, F0)
 	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
 	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
 	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s

@@ -68,8 +68,8 @@ func crossLanes(width int, interleaved bool) {
 	}
 	tw, groups := parameter("tw", 0), parameter("groups", 0)
 	step := parameter("srcStep", 6)
-	scratch := spill(7 * line)
-	scale := scratch.Offset(6 * line)
+	scratch := spill(8 * line)
+	scale := scratch.Offset(7 * line)
 	if interleaved {
 		storeScales(scale)
 	}
@@ -84,7 +84,8 @@ func crossLanes(width int, interleaved bool) {
 				storeValue(x.value, scratch.Offset(line*x.lane))
 			}
 		}
-		butterfly(width, Mem{}, func(j int) value { return loadValue(scratch.Offset(line * j)) }, store)
+		// A butterfly of seven stores differences where values were that it has loaded.
+		butterfly(width, scratch, func(j int) value { return loadValue(scratch.Offset(line * j)) }, store)
 	}
 	from.advance(step)
 	toRe.advance(Imm(8 << rowShift))

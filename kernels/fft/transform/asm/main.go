@@ -18,7 +18,7 @@ func main() {
 		finalRows(radix, false)
 		finalRows(radix, true)
 	}
-	for _, width := range []int{3, 4, 5, 8} {
+	for _, width := range []int{3, 4, 5, 7, 8} {
 		crossLanes(width, false)
 		crossLanes(width, true)
 	}
