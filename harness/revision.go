@@ -13,8 +13,9 @@ import (
 	"crossover/timings"
 )
 
-// since returns the run without the times of implementations that have another revision in a newer run, and without the shapes
-// that say nothing without them, see [thresholds.Since]. It also returns a line for each operation that has lost times. Cases and shapes for which except returns true stay as they are.
+// since returns the run without the times of implementations that have another revision in a newer run, and without the sizes and
+// shapes that say nothing without them, see [thresholds.Since]. It also returns a line for each operation that has lost times.
+// Cases and shapes for which except returns true stay as they are.
 func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) {
 	out := *r
 	out.Timings, out.Earlier, out.Shapes = maps.Clone(r.Timings), map[string][]*timings.Set{}, maps.Clone(r.Shapes)
@@ -27,12 +28,12 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 			continue
 		}
 		changed := r.Timings[c.Name].Changed(now.Revision)
-		out.Timings[c.Name] = r.Timings[c.Name].Without(changed)
+		out.Timings[c.Name] = thresholds.Since(r.Timings[c.Name], changed)
 		found.add(c.Operation, changed, r.Entry.RunOf(c).Created)
 		out.Earlier[c.Name] = slices.Clone(r.Earlier[c.Name])
 		for n, e := range c.Earlier {
 			changed := r.Earlier[c.Name][n].Changed(now.Revision)
-			out.Earlier[c.Name][n] = r.Earlier[c.Name][n].Without(changed)
+			out.Earlier[c.Name][n] = thresholds.Since(r.Earlier[c.Name][n], changed)
 			found.add(c.Operation, changed, r.Entry.EarlierRun(e).Created)
 		}
 	}

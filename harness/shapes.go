@@ -27,7 +27,7 @@ const shapesShare = 0.6
 // elsewhereShare is the part of the budget that the cases get beside, if some are of other placements than caller. There are two
 // of these for each other one if the machine has a GPU. Without it they had one size each. For data on the GPU, the processor
 // was then chosen at all greater sizes of most operations.
-const elsewhereShare = 0.15
+const elsewhereShare = 0.25
 
 // elsewhere is the worth of visits to shapes in other placements than caller, as a factor. Nearly all programs have their
 // data in the placement caller, and what was measured there tells the times of the processor.

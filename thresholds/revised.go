@@ -7,17 +7,12 @@ import (
 	"crossover/timings"
 )
 
-const (
-	// near is how many times as long as the fastest implementation one may take and be near it.
-	near = 10
-	// reach is the ratio of two sizes up to which a distance at one of them says something of the other. It is the largest step
-	// between the sizes of a short run.
-	reach = 16
-)
+// near is how many times as long as the fastest implementation one may take and be near it.
+const near = 10
 
 // Current returns the samples of a case, one set for each run, without those that say nothing of choices now: sizes at which a run
 // has no time of an implementation that has changed since, so that its earlier times are gone, if the implementation is near the
-// fastest one about there in other runs. The best of the rest would count as the best of all. A set may have no blocks left.
+// fastest one at the nearest size of other runs. The best of the rest would count as the best of all. A set may have no blocks left.
 func Current(sets []*timings.Set) []*timings.Set {
 	if len(sets) < 2 {
 		return sets
@@ -78,9 +73,9 @@ func lower(least, others map[int]float64) {
 	}
 }
 
-// distanceAt returns the distance at the known size that is next to a size, or +Inf if none is within reach.
+// distanceAt returns the distance at the known size that is next to a size.
 func distanceAt(known map[int]float64, size int) float64 {
-	next, of := math.Log(reach)+1e-9, math.Inf(1)
+	next, of := math.Inf(1), math.Inf(1)
 	for at, d := range known {
 		if away := math.Abs(math.Log(float64(at) / float64(max(size, 1)))); away < next || away == next && d < of {
 			next, of = away, d
@@ -89,19 +84,19 @@ func distanceAt(known map[int]float64, size int) float64 {
 	return of
 }
 
-// Since returns the samples of shapes without the times of some implementations, which have changed since. It also leaves out
-// the shapes at which one of these was near the fastest one. The best of the rest would count as the best of all there, and a
-// planner would take the shapes for known.
-func Since(shapes *timings.Set, changed []string) *timings.Set {
+// Since returns the samples of a case or of shapes without the times of some implementations, which have changed since. It also
+// leaves out the sizes at which one of these was near the fastest one. The best of the rest would count as the best of all there,
+// and a planner would take the sizes for known.
+func Since(set *timings.Set, changed []string) *timings.Set {
 	if len(changed) == 0 {
-		return shapes
+		return set
 	}
 	least := map[int]float64{}
 	for _, name := range changed {
-		lower(least, distances(shapes, name))
+		lower(least, distances(set, name))
 	}
-	part := *shapes
-	part.Blocks = slices.DeleteFunc(slices.Clone(shapes.Blocks), func(b timings.Block) bool {
+	part := *set
+	part.Blocks = slices.DeleteFunc(slices.Clone(set.Blocks), func(b timings.Block) bool {
 		d, timed := least[b.Size]
 		return timed && d <= near
 	})

@@ -11,7 +11,7 @@ import (
 
 // An implementation has changed since the first runs, so that their times of it are gone. Now it is the fastest at the sizes that
 // the new run has, and nothing is chosen by the other sizes of the old runs about there, nor held against the choices. Where it is
-// far behind, or nobody knows, old runs count.
+// far behind at the nearest size, old runs count.
 func TestRunsBeforeARevision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 8))
 	run := func(sizes []int, factors func(size int) []float64, revisions map[string]int) *timings.Set {
@@ -62,6 +62,11 @@ func TestRunsBeforeARevision(t *testing.T) {
 			t.Errorf("%d blocks where the revised implementation is far behind, want 18 of three runs", r.Curves.Blocks[at])
 		}
 	}
+	// The nearest size of the new run speaks for all, however far away.
+	few := run([]int{16}, func(int) []float64 { return []float64{1, 4, 8} }, map[string]int{"go": 1})
+	if r := Fit([]*timings.Set{few, old()}, Options{Seed: 1}); !slices.Equal(r.Curves.Sizes, []int{16}) {
+		t.Errorf("sizes %v after a run of size 16, want no other", r.Curves.Sizes)
+	}
 	// Without a revision, a run without an implementation is a run like others.
 	now.Revisions = nil
 	if r := Fit([]*timings.Set{now, old()}, Options{Seed: 1}); len(r.Curves.Sizes) != 6 {
@@ -89,5 +94,9 @@ func TestShapesBeforeARevision(t *testing.T) {
 	}
 	if same := Since(set, nil); same != set {
 		t.Error("nothing has changed, and it is another set")
+	}
+	set.Shapes = nil // a case
+	if sizes := Since(set, []string{"go-parallel"}).Sizes(); !slices.Equal(sizes, []int{3, 4}) {
+		t.Errorf("sizes %v of a case are left, want 3 and 4", sizes)
 	}
 }
