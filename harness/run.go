@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -99,16 +100,26 @@ func (r *Run) isElsewhere() bool {
 	return caller && others
 }
 
-// elsewhereRatio is the ratio of the first sizes of cases in other placements than caller. Such cases are two thirds of all if
-// there is a GPU, and few programs have their data there, so they begin with a third as many sizes.
+// elsewhereRatio is the ratio of the work of the first sizes of cases in other placements than caller. Such cases are two thirds
+// of all if there is a GPU, and few programs have their data there, so they begin with a third as many sizes.
 const elsewhereRatio = 64
+
+// ratioElsewhere returns the ratio of the sizes. The work of a product of square matrices grows with the cube of their size. A
+// size of 64 times as many rows would take too long for any budget, and the case would be left with its least size.
+func ratioElsewhere(axis *kernels.Axis, work func(size int) float64) float64 {
+	if work == nil || axis.Max <= axis.Min {
+		return elsewhereRatio
+	}
+	power := math.Log(work(axis.Max)/work(axis.Min)) / math.Log(float64(axis.Max)/float64(axis.Min))
+	return math.Pow(elsewhereRatio, 1/max(power, 1))
+}
 
 // Weights of cases, beside 1. The first sizes of cases that are all that programs choose by come before those of others. First
 // sizes elsewhere come together with the last ones of the placement caller, so that neither has all where the other has none.
 // They come later if shapes are measured in that placement, by which all sizes of the case are predicted.
 const (
 	weightAlone     = 1.25
-	weightElsewhere = 0.9999
+	weightElsewhere = 0.9996
 	weightPredicted = 0.75
 )
 
@@ -121,6 +132,13 @@ func (r *Run) predicted(c *kernels.Case) bool {
 
 // planner returns the planner of a case.
 func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
+	var work func(size int) float64
+	if c.Work != nil {
+		work = func(size int) float64 {
+			w := c.Work(size, "")
+			return max(w.Flops, w.Bytes, 1)
+		}
+	}
 	ratio, weight := r.options.Ratio, 1.0
 	switch {
 	case c.Placement.Elsewhere():
@@ -129,17 +147,10 @@ func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
 			weight = weightPredicted
 		}
 		if ratio == 0 {
-			ratio = elsewhereRatio
+			ratio = ratioElsewhere(&c.Axis, work)
 		}
 	case c.Alone:
 		weight = weightAlone
-	}
-	var work func(size int) float64
-	if c.Work != nil {
-		work = func(size int) float64 {
-			w := c.Work(size, "")
-			return max(w.Flops, w.Bytes, 1)
-		}
 	}
 	return thresholds.NewPlanner(thresholds.PlannerOptions{
 		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: ratio, Weight: weight, Work: work,

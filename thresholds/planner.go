@@ -20,6 +20,7 @@ type Planner struct {
 	rng       *rand.Rand
 
 	grid     []int // sizes of the grid that are left
+	whole    int   // number of sizes that the grid had
 	jittered bool  // whether grid has the sizes between the rungs
 	visits   map[int]int
 	planned  bool
@@ -45,7 +46,8 @@ type proposal struct {
 }
 
 // The rungs of the grid are worth more than everything else. The sizes between them are worth more than what the rules
-// propose. Both have gridBlocks blocks in a visit.
+// propose. Both have gridBlocks blocks in a visit. The share that is left is added, so that the grids of all cases shrink
+// together, whether they have two sizes or ten.
 const (
 	worthRung   = 1000
 	worthJitter = 500
@@ -81,7 +83,7 @@ func NewPlanner(o PlannerOptions) *Planner {
 		visits: map[int]int{},
 	}
 	p.low, p.high = p.taken(p.low, +1), p.taken(p.high, -1)
-	p.grid = inLargeSteps(p.Rungs(), o.Work)
+	p.take(inLargeSteps(p.Rungs(), o.Work))
 	return p
 }
 
@@ -169,10 +171,14 @@ func (p *Planner) Doubted(size int) {
 	p.planned = false
 }
 
+// take makes sizes the grid.
+func (p *Planner) take(sizes []int) { p.grid, p.whole = sizes, len(sizes) }
+
 // propose returns the next rung, or else the next size between rungs, or else a proposal of the rules.
 func (p *Planner) propose(set *timings.Set) proposal {
 	if len(p.grid) == 0 && !p.jittered {
-		p.jittered, p.grid = true, p.between(set)
+		p.jittered = true
+		p.take(p.between(set))
 	}
 	if len(p.grid) == 0 {
 		return p.refine(set)
@@ -181,7 +187,7 @@ func (p *Planner) propose(set *timings.Set) proposal {
 	if p.jittered {
 		worth = worthJitter
 	}
-	return proposal{p.grid[0], gridBlocks, worth + float64(len(p.grid))}
+	return proposal{p.grid[0], gridBlocks, worth + float64(len(p.grid))/float64(p.whole)}
 }
 
 // Rungs returns the first sizes of the planner, in ascending order: the geometric grid from the least to the greatest size,
