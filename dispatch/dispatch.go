@@ -227,14 +227,17 @@ type Case struct {
 // The name must have a value for every axis but one. An unknown name is no error: such a case chooses CPU, and Explain says
 // what is wrong with the name or which cases have similar names.
 //
+// A name may end with a placement of the data: "matmul/square,resident". If the calibration has no such case, or measured it at
+// one size, the case of data in caller memory decides.
+//
 // Programs call Case when they start, because it builds a table: for a predicted case that takes up to some milliseconds.
 // Case returns the same Case for the same arguments.
 func (d *Dispatcher) Case(name string, have ...string) *Case {
 	if len(have) == 0 {
-		return d.CaseOf(name, "", "", nil, nil)
+		return d.CaseOf(name, inCaller(name), "", nil, nil)
 	}
 	key, have, obstacle := among(have)
-	return d.CaseOf(name, "", key, have, obstacle)
+	return d.CaseOf(name, inCaller(name), key, have, obstacle)
 }
 
 // NotThere is the obstacle of an implementation that a program does not have.

@@ -33,6 +33,18 @@ func splitName(name string) (operation string, fixed []string, placement string)
 	return operation, fixed, placement
 }
 
+// inCaller returns the name of the same case with its data in caller memory, or "" if that is where they are.
+func inCaller(name string) string {
+	operation, fixed, placement := splitName(name)
+	switch {
+	case placement == caller:
+		return ""
+	case len(fixed) == 0:
+		return operation
+	}
+	return operation + "/" + strings.Join(fixed, ",")
+}
+
 // line is the shapes of an operation that differ in the value of one axis. Other axes may vary together with it, as those of
 // square matrices do.
 type line struct {

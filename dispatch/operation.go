@@ -94,7 +94,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 		s.note = "; " + refused
 	}
 	if s.shapes != nil {
-		s.note += p.note(placement)
+		s.note += noteOf(p.Placement, placement)
 		s.swaps = s.shapes.b.swapped(o.name, true)
 	}
 	return s

@@ -128,10 +128,10 @@ func countOfShapes(n int) string {
 	return fmt.Sprintf("%d shapes", n)
 }
 
-// note says that data in a placement lie elsewhere than the measured data, or returns "" if they do not.
-func (p *predicted) note(placement string) string {
-	if placement != p.Placement {
-		return "; measured with data in " + p.Placement + " memory"
+// noteOf says that data in a placement lie elsewhere than the measured data, or returns "" if they do not.
+func noteOf(measured, placement string) string {
+	if placement != measured {
+		return "; measured with data in " + measured + " memory"
 	}
 	return ""
 }

@@ -182,8 +182,11 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	if refused != "" {
 		note = "; " + refused
 	}
-	if from.line != nil {
-		note += from.line.of.note(placement)
+	switch {
+	case from.line != nil:
+		note += noteOf(from.line.of.Placement, placement)
+	case decided(from.recorded):
+		note += noteOf(placementOf(from.recorded), placement)
 	}
 	for i := range t.choices {
 		if t.choices[i].segment != nil {
