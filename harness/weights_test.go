@@ -11,7 +11,8 @@ import (
 
 // The first sizes of cases that are all that programs choose by come first, and first sizes elsewhere come before what refines
 // any case. A case elsewhere has two sizes before one of caller has its last two, so that a budget that ends early leaves none
-// with a single size. The second of two sizes comes before the third of three. Sizes of which something is known by shapes come after all first sizes of caller.
+// with a single size. The second of two sizes comes before the third of three. Sizes of which something is known by shapes come
+// after all first sizes of caller.
 func TestWeightsOfCases(t *testing.T) {
 	c := func(alone bool, p kernels.Placement) *kernels.Case {
 		return &kernels.Case{Alone: alone, Placement: p, Axis: kernels.Axis{Name: "n", Min: 16, Max: 1 << 20}}
