@@ -228,7 +228,7 @@ type Case struct {
 // what is wrong with the name or which cases have similar names.
 //
 // A name may end with a placement of the data: "matmul/square,resident". If the calibration has no such case, or measured it at
-// one size, the case of data in caller memory decides.
+// one size and predicts no others in that placement, the measured case of data in caller memory decides, if there is one.
 //
 // Programs call Case when they start, because it builds a table: for a predicted case that takes up to some milliseconds.
 // Case returns the same Case for the same arguments.

@@ -227,6 +227,8 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 	if e := old.Case("fft/batch=1,shared").Explain(65536); !strings.Contains(e.String(), "; measured with data in caller memory") {
 		t.Errorf("%s: where were the data?", e)
 	}
+	// So does it for data on the GPU that were not measured at all.
+	expect(t, old.Case("fft/batch=1,resident"), 65536, "metal", "fastest measured")
 	// Without anything for shared memory, a program's case in caller memory counts, measured or predicted.
 	h.Operations = h.Operations[:3]
 	if err := d.Swap(file); err != nil {

@@ -56,7 +56,7 @@ func newLanes(n, blocks int) *lanes {
 }
 
 // laneWidth returns the number of lanes that a transform of length n uses, or 0 if no number of lanes divides n. Seven lanes
-// are for the lengths 49, 98 and 343. At greater ones of seven lanes alone, a grid takes up to a sixth less time.
+// are for the lengths 49, 98 and 343. Other lengths that only seven divides have a grid, which takes up to a sixth less time.
 func laneWidth(n int) int {
 	for _, width := range []int{8, 5, 4, 3, 7} {
 		if n%width == 0 {
