@@ -3,12 +3,14 @@
 //
 // Usage: cd lab/outside && go run . --calibration ../../calibration.json; --help lists the flags. The exit code is 0 if
 // every shape was measured, whatever the choices cost, and 1 if one could not be measured or the program could not run. It is 2
-// for a wrong command line, 4 if the file has at most a near match for this host, and 6 if no choice could be judged.
+// for a wrong command line, 4 if the file has at most a near match for this host, and 6 if no choice could be judged, as with
+// --placement shared on a machine without a GPU.
 //
 // The program has nothing in common with the measurement of calibrate and verify: it draws its own shapes, times its own
 // calls, and judges by its own rules. It imports the packages that a program imports, makes a plan with [dispatch.Load] and
 // asks it what it chose. To time an implementation, it makes a plan with [dispatch.Always]. It does not compare outputs with
-// a reference, and all its data are ordinary slices.
+// a reference. Its data are ordinary slices, or with --placement shared all are from Alloc. It tries no data that stay on a GPU
+// from call to call, because only pipelines have such data.
 //
 // # Shapes
 //

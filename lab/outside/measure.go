@@ -62,16 +62,21 @@ func (o *outcome) chosen() int {
 	return slices.IndexFunc(o.entrants, func(e entrant) bool { return e.name == name })
 }
 
-// measure times every implementation of an operation at a shape. d chooses. A panic is an error like others, so that a
-// benchmark of many shapes goes on and reports it.
-func measure(ctx context.Context, op *operation, s kernels.Shape, d *dispatch.Dispatcher, r *rand.Rand) (o *outcome) {
+// measure times every implementation of an operation at a shape, with data in m. d chooses. A panic is an error like others, so
+// that a benchmark of many shapes goes on and reports it.
+func measure(ctx context.Context, op *operation, s kernels.Shape, m memory, d *dispatch.Dispatcher, r *rand.Rand) (o *outcome) {
 	o = &outcome{operation: op.name, shape: shapeText(op.axes, s)}
 	defer func() {
 		if cause := recover(); cause != nil {
 			o.err = fmt.Errorf("panic: %v", cause)
 		}
 	}()
-	bind := op.bind(s)
+	defer m.free() // after the plans are closed
+	bind, err := op.bind(s, m)
+	if err != nil {
+		o.err = err
+		return o
+	}
 	own, err := bind(d)
 	if err != nil {
 		o.err = err

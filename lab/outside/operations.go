@@ -387,7 +387,7 @@ type operation struct {
 	shapes          distribution
 	implementations func() []string                        // that can run here, by name
 	tensors         func(s kernels.Shape) []kernels.Tensor // of a call
-	bind            func(s kernels.Shape) binding
+	bind            func(s kernels.Shape, m memory) (binding, error)
 }
 
 // binding makes plans for one shape. All of them compute on the same data.
@@ -428,25 +428,28 @@ func of[P any](op *kernels.Op[P], shapes distribution, build maker[P]) operation
 		return names
 	}
 	o.tensors = func(s kernels.Shape) []kernels.Tensor { return op.IO(op.Params(s), s) }
-	o.bind = func(s kernels.Shape) binding {
+	o.bind = func(s kernels.Shape, m memory) (binding, error) {
 		p := op.Params(s)
-		a := data(op, p, s)
-		return func(d *dispatch.Dispatcher) (calls, error) { return build(d, p, s, a) }
+		a, err := data(op, p, s, m)
+		return func(d *dispatch.Dispatcher) (calls, error) { return build(d, p, s, a) }, err
 	}
 	return o
 }
 
 // data returns the tensors of a call, with the inputs that the operation is measured with.
-func data[P any](op *kernels.Op[P], p P, s kernels.Shape) *kernels.Args {
+func data[P any](op *kernels.Op[P], p P, s kernels.Shape, m memory) (*kernels.Args, error) {
 	a := &kernels.Args{}
 	for i, t := range op.IO(p, s) {
-		a[i] = make([]float32, t.Len())
+		var err error
+		if a[i], err = m.alloc(t.Len()); err != nil {
+			return nil, err
+		}
 		kernels.Noise(a[i], uint64(i)) // of outputs too, so that no page is touched for the first time in a call
 	}
 	if op.Fill != nil {
 		op.Fill(p, s, kernels.GeneratedInput(), a)
 	}
-	return a
+	return a, nil
 }
 
 // rows makes the plan of an operation on rows of a matrix, or on single values.

@@ -12,6 +12,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/dispatch"
+	"crossover/kernels"
 )
 
 // record is the line of a shape in the file of --json.
@@ -68,16 +69,20 @@ func (r record) write(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 // promise is what a calibration expects of the choices of an operation.
 type promise struct{ mean, most float64 }
 
-// promiseOf returns what the entry of a host promises of an operation in caller memory: by the shapes that were held out, or,
-// for an operation with one axis, by its case.
-func promiseOf(h *calibration.Host, operation string) (promise, bool) {
+// promiseOf returns what the entry of a host promises of an operation on data in a placement: by the shapes that were held out,
+// or, for an operation with one axis, by its case.
+func promiseOf(h *calibration.Host, operation, placement string) (promise, bool) {
+	line := operation
+	if placement != string(kernels.Caller) {
+		line += "/" + placement
+	}
 	for _, o := range h.Operations {
-		if o.Name == operation && o.Placement == "caller" {
+		if o.Name == operation && o.Placement == placement {
 			return promise{o.HeldOut.Regret, o.HeldOut.RegretUpper}, o.HeldOut.Shapes > 0
 		}
 	}
 	for _, c := range h.Cases {
-		if c.Name == operation && c.Regret != nil && c.Regret.Upper != nil {
+		if c.Name == line && c.Regret != nil && c.Regret.Upper != nil {
 			return promise{c.Regret.Mean, *c.Regret.Upper}, true
 		}
 	}
@@ -117,7 +122,7 @@ func judge(records []record, counts func(record) bool) judged {
 }
 
 // writeReport prints what the choices cost, by operation and by kind of answer, and the worst shapes.
-func writeReport(w io.Writer, ops []operation, records []record, entry *calibration.Host) {
+func writeReport(w io.Writer, ops []operation, records []record, entry *calibration.Host, placement string) {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, gap, ' ', tabwriter.AlignRight)
 	widest := len("OPERATION")
@@ -130,7 +135,7 @@ func writeReport(w io.Writer, ops []operation, records []record, entry *calibrat
 	row("OPERATION", "SHAPES", "UNANSWERED", "FAILED", "REGRET", "WITHIN 5 %", "P90", "P99", "WORST", "UNBIASED", "PROMISED", "AT MOST", "HELD")
 	for _, op := range ops {
 		j := judge(records, func(r record) bool { return r.Operation == op.name })
-		row(op.name, slices.Concat(j.columns(), promised(entry, op.name, j.unbiased))...)
+		row(op.name, slices.Concat(j.columns(), promised(entry, op.name, placement, j.unbiased))...)
 	}
 	for _, kind := range []dispatch.Answer{dispatch.Measured, dispatch.Predicted, dispatch.Beyond} {
 		j := judge(records, func(r record) bool { return r.Answer == kind })
@@ -179,8 +184,8 @@ func spread(ratios []float64) []string {
 }
 
 // promised returns the columns of what the file promises.
-func promised(entry *calibration.Host, operation string, unbiased []float64) []string {
-	p, known := promiseOf(entry, operation)
+func promised(entry *calibration.Host, operation, placement string, unbiased []float64) []string {
+	p, known := promiseOf(entry, operation, placement)
 	if !known {
 		return nothing[:3]
 	}

@@ -15,6 +15,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/dispatch"
+	"crossover/kernels"
 )
 
 // options are the flags.
@@ -24,6 +25,7 @@ type options struct {
 	seed         uint64
 	ops          string
 	perOperation int
+	placement    string
 	json         string
 	verbose      bool
 }
@@ -40,6 +42,8 @@ func parse(args []string, stdout io.Writer) (o options, done bool, err error) {
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the shapes and of the order in blocks")
 	flags.StringVar(&o.ops, "ops", "", "only operations that match this `REGEXP`")
 	flags.IntVar(&o.perOperation, "per-operation", 0, "at most `N` shapes of each operation; 0 for as many as the budget allows")
+	flags.StringVar(&o.placement, "placement", string(kernels.Caller),
+		"`WHERE` the data of calls lie: caller for ordinary slices, shared for those of Alloc, which a GPU reaches")
 	flags.StringVar(&o.json, "json", "", "write a line for each shape to this `FILE`")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each shape on standard error")
 	usage := func(format string, args ...any) error { return coded{exitUsage, fmt.Errorf(format, args...)} }
@@ -53,6 +57,8 @@ func parse(args []string, stdout io.Writer) (o options, done bool, err error) {
 		return o, false, usage("unexpected argument %q (see --help)", flags.Arg(0))
 	case o.budget <= 0:
 		return o, false, usage("--budget is %v (want more than 0, e.g. 10m)", o.budget)
+	case o.placement != string(kernels.Caller) && o.placement != string(kernels.Shared):
+		return o, false, usage("--placement is %q (want caller or shared)", o.placement)
 	case o.perOperation < 0:
 		return o, false, usage("--per-operation is %d (want at least 0)", o.perOperation)
 	}
@@ -88,6 +94,10 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	m, err := memoryOf(kernels.Placement(o.placement))
+	if err != nil {
+		return err
+	}
 	// A choice that is forced from outside is not the file's.
 	d, err := dispatch.Load(o.calibration, dispatch.Unforced())
 	if err != nil {
@@ -112,11 +122,11 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		return err
 	}
 
-	records, err := recordAll(ctx, o, ops, d, stderr)
+	records, err := recordAll(ctx, o, ops, m, d, stderr)
 	if err != nil {
 		return err
 	}
-	writeReport(stdout, ops, records, entry)
+	writeReport(stdout, ops, records, entry, o.placement)
 	all := judge(records, func(record) bool { return true })
 	switch {
 	case ctx.Err() != nil:
@@ -130,7 +140,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 }
 
 // recordAll measures. It writes each shape to the file of --json, and with --verbose to stderr.
-func recordAll(ctx context.Context, o options, ops []operation, d *dispatch.Dispatcher, stderr io.Writer) ([]record, error) {
+func recordAll(ctx context.Context, o options, ops []operation, m memory, d *dispatch.Dispatcher, stderr io.Writer) ([]record, error) {
 	start := time.Now()
 	lines := io.Discard
 	each := func(r record) error {
@@ -140,19 +150,19 @@ func recordAll(ctx context.Context, o options, ops []operation, d *dispatch.Disp
 		return r.write(lines)
 	}
 	if o.json == "" {
-		return measureAll(ctx, o, ops, d, each)
+		return measureAll(ctx, o, ops, m, d, each)
 	}
 	file, err := os.Create(o.json)
 	if err != nil {
 		return nil, err
 	}
 	lines = file
-	records, err := measureAll(ctx, o, ops, d, each)
+	records, err := measureAll(ctx, o, ops, m, d, each)
 	return records, errors.Join(err, file.Close())
 }
 
 // measureAll measures shapes of the operations in turn until the budget is spent, and hands each to each.
-func measureAll(ctx context.Context, o options, ops []operation, d *dispatch.Dispatcher, each func(record) error) ([]record, error) {
+func measureAll(ctx context.Context, o options, ops []operation, m memory, d *dispatch.Dispatcher, each func(record) error) ([]record, error) {
 	start := time.Now()
 	shapes := make([]*rand.Rand, len(ops))
 	for i := range ops {
@@ -165,7 +175,7 @@ func measureAll(ctx context.Context, o options, ops []operation, d *dispatch.Dis
 			if ctx.Err() != nil || time.Since(start) > o.budget {
 				return records, nil
 			}
-			measured := measure(ctx, &ops[i], ops[i].shapes.draw(shapes[i]), d, order)
+			measured := measure(ctx, &ops[i], ops[i].shapes.draw(shapes[i]), m, d, order)
 			if ctx.Err() != nil {
 				return records, nil // the shape is not complete
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"argument"}, exitUsage, "argument"},
 		{[]string{"--budget", "0s"}, exitUsage, "--budget"},
 		{[]string{"--per-operation", "-1"}, exitUsage, "--per-operation"},
+		{[]string{"--placement", "resident"}, exitUsage, "shared"},
 		{[]string{"--ops", "("}, exitUsage, "--ops"},
 		{[]string{"--ops", "nothing"}, exitUsage, "stft"},
 		{[]string{"--calibration", filepath.Join(t.TempDir(), "none.json")}, exitFailed, "none.json"},
@@ -88,6 +90,21 @@ func TestExitCodes(t *testing.T) {
 		if err != nil && (!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%v: the error is %q, want one line that says %q", c.args, err, c.says)
 		}
+	}
+}
+
+// The machine may have a GPU, or none that shares its memory.
+func TestSharedMemory(t *testing.T) {
+	m, err := memoryOf(kernels.Shared)
+	if err != nil {
+		if codeOf(err) != exitTooLittle || !strings.Contains(err.Error(), "--placement caller") {
+			t.Errorf("without a GPU: %v, want exit code %d", err, exitTooLittle)
+		}
+		return
+	}
+	defer m.free()
+	if data, err := m.alloc(1000); err != nil || len(data) != 1000 {
+		t.Errorf("1000 values of shared memory are %d, error %v", len(data), err)
 	}
 }
 
@@ -140,6 +157,7 @@ func TestPromises(t *testing.T) {
 		Cases: []calibration.Case{
 			{Name: "fft/batch=1", Operation: "fft", Regret: &calibration.Regret{Mean: 0.5, Upper: &upper}},
 			{Name: "log", Operation: "log", Regret: &calibration.Regret{Mean: 0.2, Upper: &upper}},
+			{Name: "log/shared", Operation: "log", Regret: &calibration.Regret{Mean: 0.4, Upper: &upper}},
 			{Name: "scale", Operation: "scale", Regret: &calibration.Regret{Mean: 0.2}},
 		},
 		Operations: []calibration.Operation{
@@ -150,9 +168,11 @@ func TestPromises(t *testing.T) {
 		},
 	}
 	for operation, want := range map[string]*promise{
-		"fft": {0.01, 0.04}, "log": {0.2, 0.3}, "scale": nil, "stft": nil, "mel": nil, "none": nil,
+		"fft caller": {0.01, 0.04}, "fft shared": {0.02, 0.05}, "log caller": {0.2, 0.3}, "log shared": {0.4, 0.3}, "scale caller": nil,
+		"stft caller": nil, "stft shared": {0.03, 0.06}, "mel caller": nil, "none caller": nil, "none shared": nil,
 	} {
-		got, known := promiseOf(h, operation)
+		name, placement, _ := strings.Cut(operation, " ")
+		got, known := promiseOf(h, name, placement)
 		if known != (want != nil) || known && got != *want {
 			t.Errorf("%s: %v is promised (%v), want %v", operation, got, known, want)
 		}
@@ -169,7 +189,10 @@ func TestTimesHaveThreeDigits(t *testing.T) {
 // Every operation computes by its typed plan, and go is an implementation of each.
 func TestEveryOperationHasPlans(t *testing.T) {
 	for _, op := range operations {
-		bind := op.bind(op.shapes.draw(randomFor(1, op.name)))
+		bind, err := op.bind(op.shapes.draw(randomFor(1, op.name)), ordinary)
+		if err != nil {
+			t.Fatal(err)
+		}
 		c, err := bind(nil)
 		if err != nil {
 			t.Fatalf("%s: %v", op.name, err)
@@ -197,8 +220,12 @@ func TestEveryOperationHasPlans(t *testing.T) {
 func TestEnterLeavesOutWhatIsNotDivided(t *testing.T) {
 	for n, want := range map[int]int{256: 1, 1 << 20: min(2, runtime.GOMAXPROCS(0))} {
 		o := &outcome{}
+		bind, err := operations[0].bind(kernels.Shape{n}, ordinary)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, name := range []string{"go", "go-parallel"} {
-			if err := o.enter(operations[0].bind(kernels.Shape{n}), name); err != nil {
+			if err := o.enter(bind, name); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,18 +239,50 @@ func TestEnterLeavesOutWhatIsNotDivided(t *testing.T) {
 
 // An implementation that typed plans lack is not timed under its name.
 func TestEnterLeavesOutWhatPlansLack(t *testing.T) {
-	op := operations[0]
+	bind, err := operations[0].bind(kernels.Shape{1024}, ordinary)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := &outcome{}
-	if err := o.enter(op.bind(kernels.Shape{1024}), "unheard-of"); err != nil || len(o.entrants) > 0 {
+	if err := o.enter(bind, "unheard-of"); err != nil || len(o.entrants) > 0 {
 		t.Errorf("an unknown implementation is timed as %v, error %v", o.entrants, err)
 	}
 }
 
 func TestAPanicIsReported(t *testing.T) {
-	op := operation{name: "broken", axes: []string{"n"}, bind: func(kernels.Shape) binding { panic("a mistake") }}
-	o := measure(t.Context(), &op, kernels.Shape{1}, nil, randomFor(1, "order"))
+	op := operation{name: "broken", axes: []string{"n"}, bind: func(kernels.Shape, memory) (binding, error) { panic("a mistake") }}
+	o := measure(t.Context(), &op, kernels.Shape{1}, ordinary, nil, randomFor(1, "order"))
 	if r := o.record(); !strings.Contains(r.Error, "a mistake") || r.Ratio != nil {
 		t.Errorf("the record is %+v", r)
+	}
+}
+
+// Each tensor comes from the memory, and all of it is freed when a shape has been measured, also if there was not enough of it.
+func TestMemoryIsFreed(t *testing.T) {
+	d, err := dispatch.Load(saved(t, host.Identify()), dispatch.Unforced())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := operations[slices.IndexFunc(operations, func(op operation) bool { return op.name == "sum" })]
+	for _, enough := range []int{2, 1, 0} {
+		allocated, held := 0, 0
+		m := memory{
+			alloc: func(n int) ([]float32, error) {
+				if allocated == enough {
+					return nil, errors.New("no memory is left")
+				}
+				allocated, held = allocated+1, held+1
+				return make([]float32, n), nil
+			},
+			free: func() { held = 0 },
+		}
+		r := measure(t.Context(), &sum, kernels.Shape{1 << 12}, m, d, randomFor(1, "order")).record()
+		if allocated != enough || held != 0 {
+			t.Errorf("%d tensors were allocated and %d are held, want %d and none", allocated, held, enough)
+		}
+		if failed := strings.Contains(r.Error, "no memory"); failed != (enough < 2) || failed == (r.Ratio != nil) {
+			t.Errorf("with memory for %d tensors of 2, the record is %+v", enough, r)
+		}
 	}
 }
 
