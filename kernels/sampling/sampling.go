@@ -39,6 +39,12 @@ var axes = []kernels.Axis{
 	{Name: "k", Unit: "tokens", Min: 1, Max: 128, Usual: []int{10, 20, 40, 50, 64, 100}},
 }
 
+// greedyAxes begin at the vocabularies of characters and phonemes. A recogniser of speech chooses one of some thirty for each frame.
+var greedyAxes = []kernels.Axis{
+	{Name: "rows", Unit: "rows", Min: 1, Max: 8192},
+	{Name: "columns", Unit: "tokens", Min: 32, Max: 128 << 10, Usual: []int{32, 64, 128, 1024, 16384, 32000, 32768, 50257, 65536, 128256}},
+}
+
 // logits writes the logits with which a shape is measured: seeded noise in [−8, 8).
 func logits(x []float32) {
 	kernels.Noise(x, 1)
@@ -60,9 +66,9 @@ var Greedy = kernels.Declare(kernels.Op[GreedyParams]{
 	Name:     "greedy",
 	Formula:  "y[i] = min { j : x[i,j] = maxₖ x[i,k] }",
 	Source:   "torch.argmax over rows",
-	Axes:     axes[:best],
+	Axes:     greedyAxes,
 	Features: []surface.Feature{kernels.Power(1, 1)},
-	Lines:    []kernels.Line{kernels.Along(axes[:best], "columns", kernels.Param{Name: "rows", Value: 1})},
+	Lines:    []kernels.Line{kernels.Along(greedyAxes, "columns", kernels.Param{Name: "rows", Value: 1})},
 	Params:   func(s kernels.Shape) GreedyParams { return GreedyParams{s[columns]} },
 	IO: func(p GreedyParams, s kernels.Shape) []kernels.Tensor {
 		return []kernels.Tensor{

@@ -261,7 +261,7 @@ func TestNew(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func BenchmarkSampling(b *testing.B) {
-	for _, columns := range []int{1 << 10, 32 << 10, 128 << 10} {
+	for _, columns := range []int{32, 1 << 10, 32 << 10, 128 << 10} {
 		b.Run("op=greedy", func(b *testing.B) { kerneltest.Benchmark(b, &Greedy, Greedy.Lines[0], columns) })
 		b.Run("op=top-k", func(b *testing.B) { kerneltest.Benchmark(b, &TopK, TopK.Lines[0], columns) })
 	}
