@@ -52,11 +52,12 @@ type lowpass struct {
 	passes int
 }
 
-// newLowpasses returns count nodes with the given number of passes and gains from 1/8 to 7/8.
+// newLowpasses returns count nodes with the given number of passes and gains from 1/2 to 7/8. By less, 64 passes would leave denormals
+// at the beginning of a block.
 func newLowpasses(count, passes int) lowpasses {
 	nodes := make(lowpasses, count)
 	for v := range nodes {
-		nodes[v] = lowpass{gain: float32(1+v%7) / 8, passes: passes}
+		nodes[v] = lowpass{gain: float32(4+v%4) / 8, passes: passes}
 	}
 	return nodes
 }

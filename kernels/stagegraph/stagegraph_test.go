@@ -51,17 +51,29 @@ func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{width: 3, block: 600, cost: 4})
 }
 
-// TestReference compares the reference with the impulse response of four one-poles of gain ⅛. By hand, it is C(n+3,
-// 3)·(1/8)⁴·(7/8)ⁿ at sample n.
+// TestReference compares the reference with the impulse response of four one-poles of gain ⅝. By hand, it is C(n+3,
+// 3)·(5/8)⁴·(3/8)ⁿ at sample n.
 func TestReference(t *testing.T) {
 	s := kernels.Shape{width: 2, block: 512, cost: 4}
-	src := make([]float32, 2*512) // the second node is silent
-	src[0] = 1
+	src := make([]float32, 2*512) // the first node is silent
+	src[512] = 1
 	for n, got := range Op.Reference(Op.Params(s), s, &kernels.Args{1: src}) {
 		choose := float64((n+3)*(n+2)*(n+1)) / 6
-		want := choose * math.Pow(1.0/8, 4) * math.Pow(7.0/8, float64(n))
+		want := choose * math.Pow(5.0/8, 4) * math.Pow(3.0/8, float64(n))
 		if math.Abs(got-want) > 1e-14 {
 			t.Fatalf("sample %d is %g, want %g", n, got, want)
+		}
+	}
+}
+
+// A short block of many passes leaves no denormals, of which a float32 has few bits.
+func TestNoDenormals(t *testing.T) {
+	s := kernels.Shape{width: 1, block: 16, cost: 64}
+	a := kernels.Args{1: make([]float32, 16)}
+	Op.Fill(Op.Params(s), s, kernels.GeneratedInput(), &a)
+	for n, y := range Op.Reference(Op.Params(s), s, &a) {
+		if a := math.Abs(y); a < 0x1p-126 {
+			t.Errorf("sample %d is %g", n, y)
 		}
 	}
 }
