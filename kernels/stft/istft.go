@@ -3,6 +3,7 @@ package stft
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"crossover/dispatch"
 	"crossover/kernels"
@@ -33,7 +34,7 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 	Reference: func(p Params, s kernels.Shape, a *kernels.Args) []float64 {
 		return InverseReference(p, kernels.Complex(a[1]), s[samples])
 	},
-	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
+	Tolerance: func(s kernels.Shape) float64 { return inverseTolerance(s[nFFT], s[hop], s[samples]) },
 	Work: func(s kernels.Shape, variant string) kernels.Work {
 		w := work(s, variant) // of as many bytes
 		w.Launches++          // adds the frames up, unless the kernel of the transforms does
@@ -48,6 +49,35 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 		kernels.VendorFFT("", newInverseVendor),
 	},
 })
+
+// inverseTolerance returns the greatest relative error of so many samples: 10⁻⁴, or more where windows hardly reach. A sample is
+// divided by its sum of squared weights, so the rounding errors of its frames are multiplied by 1/√sum: by 100 000 where the only
+// frame at the last sample of a signal ends right behind it.
+func inverseTolerance(n, hop, count int) float64 {
+	const (
+		least = 1e-4
+		each  = 5e-7 // of a frame's samples; go, FFTW and a GPU are at 0.6 to 2·10⁻⁷
+	)
+	if count < 1 {
+		return least
+	}
+	// Between two frames, samples lie on both sides of the middle. Those behind the last frame lie on one side.
+	behind := count % hop
+	between := float64(count-behind) / float64(hop)
+	return max(least, each*math.Sqrt((2*between*inverseWeights(n, (hop+1)/2)+inverseWeights(n, behind))/float64(count)))
+}
+
+// inverseWeights returns at least the sum of 1/w² for the Hann window's weights w at 0 to k−1 samples from its middle. Where the window
+// has ended, there is nothing to add. The sum is the last term and the integral before it, which is that of a power of the
+// secant.
+func inverseWeights(n, k int) float64 {
+	if k = min(k, n/2); k < 1 {
+		return 0
+	}
+	tangent := math.Tan(math.Pi * float64(k-1) / float64(n))
+	last := (1 + tangent*tangent) * (1 + tangent*tangent)
+	return last + float64(n)/math.Pi*(tangent+tangent*tangent*tangent/3)
+}
 
 // fillSpectrogram fills the input with the spectrogram of a recording.
 func fillSpectrogram(p Params, s kernels.Shape, in kernels.Input, a *kernels.Args) {
@@ -94,7 +124,9 @@ func (p *InversePlan) Bins() int { return p.params.bins() }
 
 // Transform writes the signal whose spectrogram is src to dst. src is Frames(len(dst))×Bins(), row-major, and unchanged. So
 // Transform undoes [Plan.Transform] at every sample that a window reaches. Samples that no window reaches become 0; there are
-// some if Hop is more than NFFT/2. The imaginary parts of bins 0 and NFFT/2 are taken as 0. dst and src must not overlap. If a
+// some if Hop is more than NFFT/2. A sample that only the end of a window reaches has large rounding errors, because it is divided by
+// the window's small weight: the last samples of a signal, if Hop is NFFT/2 and the next frame would begin right behind them. The
+// imaginary parts of bins 0 and NFFT/2 are taken as 0. dst and src must not overlap. If a
 // bin is infinite or NaN, no sample within NFFT/2 of its frame has a meaning. On a GPU two neighbouring frames may be
 // transformed together. Then the rounding errors of a frame, some 1e-7 of its values, reach a hop further than its samples.
 //

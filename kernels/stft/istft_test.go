@@ -58,6 +58,61 @@ func TestInverseVariants(t *testing.T) {
 	}
 }
 
+// A sample that only the end of a window reaches is divided by next to nothing. The tolerance says how wrong it may be then.
+func TestInverseWhereWindowsHardlyReach(t *testing.T) {
+	for _, s := range []kernels.Shape{{4096, 2048, 4095}, {956, 1025, 3711}, {1920, 1284, 2400}} {
+		plans := kerneltest.Plans(t, &InverseOp, InverseOp.Params(s))
+		a := kernels.Args{nil, make([]float32, 2*InverseOp.Params(s).frames(s[samples])*InverseOp.Params(s).bins())}
+		InverseOp.Fill(InverseOp.Params(s), s, kernels.GeneratedInput(), &a)
+		want, worst := InverseOp.Reference(InverseOp.Params(s), s, &a), 0.0
+		for name, plan := range plans {
+			a[0] = make([]float32, s[samples])
+			if err := plan.Run(s, a); err != nil {
+				t.Fatal(err)
+			}
+			e := kernels.RelativeError(a[0], want)
+			if !(e <= InverseOp.Tolerance(s)) {
+				t.Errorf("%s, %v: relative error %.2g, allowed %.2g", name, s, e, InverseOp.Tolerance(s))
+			}
+			worst = max(worst, e)
+		}
+		if worst <= 1e-4 || InverseOp.Tolerance(s) > 20*worst { // 1e-4 is allowed anywhere else
+			t.Errorf("%v: the greatest relative error is %.2g, and %.2g is allowed", s, worst, InverseOp.Tolerance(s))
+		}
+	}
+}
+
+// The tolerance is at least that of the sums of weights, and not much greater where no more than two frames overlap.
+func TestInverseTolerance(t *testing.T) {
+	for _, s := range []kernels.Shape{
+		{512, 256, 1535}, {512, 256, 1300}, {512, 256, 1280}, {512, 300, 5000}, {512, 512, 5000}, {512, 700, 5000}, {4096, 2048, 4095},
+		{2, 1, 1}, {2, 1, 5}, {512, 170, 5000}, {512, 128, 5000}, {2048, 512, 1}, {100, 1, 5000}, {100, 5000, 300},
+	} {
+		p := InverseOp.Params(s)
+		window, weights, sum := p.Window.Weights(p.NFFT), make([]float64, s[samples]), 0.0
+		for f := range p.frames(s[samples]) {
+			for j, w := range window {
+				if i := f*p.Hop - p.NFFT/2 + j; 0 <= i && i < len(weights) {
+					weights[i] += w * w
+				}
+			}
+		}
+		for _, w := range weights {
+			if w > 0 {
+				sum += 1 / w
+			}
+		}
+		least := 5e-7 * math.Sqrt(sum/float64(len(weights)))
+		got := InverseOp.Tolerance(s)
+		if !(got >= max(1e-4, least)) || p.Hop >= p.NFFT/2 && got > max(1e-4, 1.5*least) || p.Hop <= p.NFFT/3 && got > 1e-4 {
+			t.Errorf("%v: the tolerance is %.3g, and the weights give %.3g", s, got, least)
+		}
+	}
+	if got := InverseOp.Tolerance(kernels.Shape{64, math.MaxInt, 20}); got != 1e-4 {
+		t.Errorf("a single frame has the tolerance %.3g", got)
+	}
+}
+
 // TestInverseReferenceAgainstPlainSum compares the reference with the definition, summed up term by term.
 func TestInverseReferenceAgainstPlainSum(t *testing.T) {
 	for _, p := range append(lengths(2, 1, 12, 5, 16, 40), Params{NFFT: 8, Hop: 2, Window: Hamming}) {
