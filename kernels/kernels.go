@@ -20,6 +20,8 @@ package kernels
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 )
 
 // Processor says where an implementation computes.
@@ -144,8 +146,10 @@ type Case struct {
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 
-	// Shape returns the shape that a size stands for, where the case is that of a Space; it is nil for a line.
+	// Shape returns the shape that a size stands for, where the case is that of a Space; it is nil for a line. Axes are the names
+	// of its values.
 	Shape func(size int) []int
+	Axes  []string
 
 	// Work returns what a call has to do at a size by the algorithm of a variant: see [Op].
 	Work func(size int, variant string) Work
@@ -170,6 +174,18 @@ func (c Case) Placed(p Placement) Case {
 		return c
 	}
 	return c.placed(p)
+}
+
+// At names a size: "16384 samples". Where sizes stand for shapes, it names the shape: "n_fft=480,hop=160,n=48000".
+func (c *Case) At(size int) string {
+	if c.Shape == nil {
+		return fmt.Sprintf("%d %s", size, c.Axis.Unit)
+	}
+	var parts []string
+	for i, value := range c.Shape(size) {
+		parts = append(parts, fmt.Sprintf("%s=%d", c.Axes[i], value))
+	}
+	return strings.Join(parts, ",")
 }
 
 // Allowed returns the greatest error of an implementation that counts as right at a size.

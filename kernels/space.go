@@ -51,6 +51,9 @@ func (o *Op[P]) Space(b *Backends, placement Placement) *Space {
 	s.Case = o.CaseOf(b, line)
 	s.Case = s.Case.Placed(placement)
 	s.Case.Shape = func(key int) []int { return s.Values(s.shapes[key]) }
+	for _, axis := range o.Axes {
+		s.Case.Axes = append(s.Case.Axes, axis.Name)
+	}
 	return s
 }
 

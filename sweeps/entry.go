@@ -145,8 +145,8 @@ func (e *entry) noteUndivided(impl *implementation, size int) {
 // machine.
 func (e *entry) blame() {
 	if e.tooLong.size > 0 {
-		e.warn("stopped at %d %s: a visit to %d would take about %.2g s (a larger --budget goes further)",
-			e.costs.greatest(), e.c.Axis.Unit, e.tooLong.size, e.tooLong.seconds)
+		e.warn("stopped at %s: a visit to %s would take about %.2g s (a larger --budget goes further)",
+			e.c.At(e.costs.greatest()), e.c.At(e.tooLong.size), e.tooLong.seconds)
 		e.dirty = true
 	}
 	if e.unaffordable != "" {

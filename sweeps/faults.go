@@ -60,7 +60,7 @@ func (s *sweep) fail(e *entry, impl *implementation, size int, err error) {
 	case errors.Is(err, gpu.ErrLost):
 		s.lose(err)
 	case errors.As(err, &fast):
-		e.expel(impl, fmt.Sprintf("implausible at %d %s: %v", size, e.c.Axis.Unit, fast))
+		e.expel(impl, fmt.Sprintf("implausible at %s: %v", e.c.At(size), fast))
 	default:
 		e.retire(impl, size, err)
 	}
@@ -73,10 +73,10 @@ func (e *entry) retire(impl *implementation, size int, err error) {
 	e.erase(impl, size)
 	below := e.costs.below(size)
 	if below == 0 {
-		impl.status.Excluded = fmt.Sprintf("failed at %d %s: %v", size, e.c.Axis.Unit, err)
+		impl.status.Excluded = fmt.Sprintf("failed at %s: %v", e.c.At(size), err)
 		return
 	}
-	e.warn("%s was timed up to %d %s only; at %d it failed: %v", impl.Name, below, e.c.Axis.Unit, size, err)
+	e.warn("%s was timed up to %s only; at %s it failed: %v", impl.Name, e.c.At(below), e.c.At(size), err)
 }
 
 // expel removes an implementation with all of its times, because times of wrong values do not count.

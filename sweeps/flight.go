@@ -61,6 +61,5 @@ func (e *entry) shallow(c *callable, size, wanted int, why string) {
 		return
 	}
 	c.shallowFrom = size
-	e.warn("%s had %d of %d calls in flight at %d %s, and no more above: %s",
-		c.Name, len(c.flight), wanted, size, e.c.Axis.Unit, why)
+	e.warn("%s had %d of %d calls in flight at %s, and no more above: %s", c.Name, len(c.flight), wanted, e.c.At(size), why)
 }

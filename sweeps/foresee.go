@@ -112,8 +112,8 @@ func (s *sweep) probe(ctx context.Context, e *entry, size int) *probed {
 // limits the case to sizes below.
 func (s *sweep) tooDear(ctx context.Context, e *entry, size int) bool {
 	if need := e.memory(size); s.Memory > 0 && need > float64(s.Memory)/2 {
-		e.unaffordable = fmt.Sprintf("stopped below %d %s: a visit to that would take about %.2g GiB of memory, and the machine has %.2g",
-			size, e.c.Axis.Unit, need/(1<<30), float64(s.Memory)/(1<<30))
+		e.unaffordable = fmt.Sprintf("stopped below %s: a visit to that would take about %.2g GiB of memory, and the machine has %.2g",
+			e.c.At(size), need/(1<<30), float64(s.Memory)/(1<<30))
 		e.stopAt(size - 1)
 		return true
 	}
@@ -123,8 +123,8 @@ func (s *sweep) tooDear(ctx context.Context, e *entry, size int) bool {
 		return false
 	}
 	if left > 0 { // a spent budget says nothing about a size
-		e.unaffordable = fmt.Sprintf("stopped below %d %s: a visit to that would take about %.2g s, and %.2g s of the budget were left (a larger --budget goes further)",
-			size, e.c.Axis.Unit, cost, left)
+		e.unaffordable = fmt.Sprintf("stopped below %s: a visit to that would take about %.2g s, and %.2g s of the budget were left (a larger --budget goes further)",
+			e.c.At(size), cost, left)
 	}
 	e.stopAt(size - 1)
 	return true

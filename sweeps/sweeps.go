@@ -479,8 +479,7 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 	}
 	for _, d := range drops {
 		d.impl.limit = measured
-		e.warn("%s was not timed above %d %s: it falls over %d times behind the best",
-			d.impl.Name, measured, e.c.Axis.Unit, int(hopeless))
+		e.warn("%s was not timed above %s: it falls over %d times behind the best", d.impl.Name, e.c.At(measured), int(hopeless))
 	}
 	return alive, true
 }

@@ -216,7 +216,7 @@ func (v *visit) ready(impl *implementation, reference []float64, slack float64) 
 	allowed := v.e.c.Allowed(impl.Name, v.size) + slack
 	if !(off <= allowed) {
 		c.release()
-		v.e.expel(impl, fmt.Sprintf("wrong at %d %s: relative error %.2g, allowed %.2g", v.size, v.e.c.Axis.Unit, off, allowed))
+		v.e.expel(impl, fmt.Sprintf("wrong at %s: relative error %.2g, allowed %.2g", v.e.c.At(v.size), off, allowed))
 		return
 	}
 	if slack == 0 {

@@ -41,7 +41,7 @@ type theme struct {
 
 var themes = []theme{
 	{
-		pattern: regexp.MustCompile(`^(\S+) was not timed above \d+ .+?: it (?:falls|would be) .*$`),
+		pattern: regexp.MustCompile(`^(\S+) was not timed above .+?: it (?:falls|would be) .*$`),
 		says:    "far behind the best, and so not timed at the largest sizes",
 		detail:  func(g []string) string { return g[1] },
 		fold:    byDetail,
@@ -58,9 +58,9 @@ var themes = []theme{
 		fold: byCase,
 	},
 	{
-		pattern: regexp.MustCompile(`^stopped at (\d+) (.+?): a visit to \d+ would take about \S+ s \(a larger --budget goes further\)$`),
+		pattern: regexp.MustCompile(`^stopped at (\d*)(.+?): a visit to .+? would take about \S+ s \(a larger --budget goes further\)$`),
 		says:    "stopped early, because visits to larger sizes would take too long (a larger --budget goes further)",
-		detail:  func(g []string) string { return "at " + grouped(g[1]) + " " + g[2] },
+		detail:  func(g []string) string { return "at " + grouped(g[1]) + g[2] },
 		fold:    byCase,
 	},
 }

@@ -46,9 +46,10 @@ func TestFold(t *testing.T) {
 				{"a", "go was not timed above 1024 rows: it falls over 4 times behind the best"},
 				{"a", "fftw was not timed above 1024 rows: it falls over 4 times behind the best"},
 				{"b", "go/direct was not timed above 2 rows: it falls over 4 times behind the best"},
-				{"b", "fftw was not timed above 512 samples: it would be about 5571 times slower than the best at 4096"},
+				{"b", "fftw was not timed above n_fft=480,n=48000: it falls over 8 times behind the best"},
+				{"c", "fftw was not timed above 512 samples: it would be about 5571 times slower than the best at 4096"},
 			},
-			[]string{"far behind the best, and so not timed at the largest sizes: fftw in 2 cases, go in a, go/direct in b"},
+			[]string{"far behind the best, and so not timed at the largest sizes: fftw in 3 cases, go in a, go/direct in b"},
 		},
 		"doubts": {
 			[]Note{
@@ -61,10 +62,11 @@ func TestFold(t *testing.T) {
 		"stopped": {
 			[]Note{
 				{"a", "stopped at 256 rows: a visit to 1024 would take about 0.79 s (a larger --budget goes further)"},
-				{"b", "stopped at 64 samples: a visit to 128 would take about 1e+02 s (a larger --budget goes further)"},
+				{"b", "stopped at 65536 samples: a visit to 131072 samples would take about 1e+02 s (a larger --budget goes further)"},
+				{"c", "stopped at n_fft=480,n=48000: a visit to n_fft=512,n=96000 would take about 1 s (a larger --budget goes further)"},
 			},
 			[]string{"stopped early, because visits to larger sizes would take too long (a larger --budget goes further): " +
-				"a (at 256 rows), b (at 64 samples)"},
+				"a (at 256 rows), b (at 65 536 samples), c (at n_fft=480,n=48000)"},
 		},
 	} {
 		if got := Fold(c.notes); !slices.Equal(got, c.want) {
