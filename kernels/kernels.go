@@ -146,8 +146,8 @@ type Case struct {
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 
-	// Shape returns the shape that a size stands for, where the case is that of a Space; it is nil for a line. Axes are the names
-	// of its values.
+	// Shape returns the shape that a size stands for, where the case is that of a Space, and Axes are the names of its values. Both
+	// are nil for a line.
 	Shape func(size int) []int
 	Axes  []string
 
@@ -178,7 +178,7 @@ func (c Case) Placed(p Placement) Case {
 
 // At names a size: "16384 samples". Where sizes stand for shapes, it names the shape: "n_fft=480,hop=160,n=48000".
 func (c *Case) At(size int) string {
-	if c.Shape == nil {
+	if len(c.Axes) == 0 {
 		return fmt.Sprintf("%d %s", size, c.Axis.Unit)
 	}
 	var parts []string

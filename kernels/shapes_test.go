@@ -70,6 +70,19 @@ func runShape(t *testing.T, p *kernels.Plan[params], rows, columns int) {
 	}
 }
 
+// A case names its sizes by their unit, and that of a space by the shapes that they stand for.
+func TestCasesNameSizes(t *testing.T) {
+	op := addingRows(map[string]int{})
+	b := &kernels.Backends{Pool: pool.Shared()}
+	if got, want := op.Cases(b)[0].At(40), "40 rows"; got != want {
+		t.Errorf("a size of a line is %q, want %q", got, want)
+	}
+	space := op.Space(b, kernels.Caller)
+	if got, want := space.Case.At(space.Add(kernels.Shape{30, 40})), "rows=30,columns=40"; got != want {
+		t.Errorf("a size of a space is %q, want %q", got, want)
+	}
+}
+
 // A plan whose calls differ in several axes goes by what is predicted at the shape of a call, by a line if that was measured
 // through the shape, and by the line that it is judged by where nothing is predicted.
 func TestPlanOverShapes(t *testing.T) {
