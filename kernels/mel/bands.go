@@ -17,7 +17,8 @@ const aboutAMicrosecond = 8192
 func newBands(p Params, workers int) (kernels.Loop, error) {
 	bank, strips := newBanded(p), make([]strip, workers)
 	for i := range strips {
-		strips[i] = strip{power: make([]float32, turn.Rows*bank.bins), bands: make([]float32, turn.Rows*p.Bands)}
+		powers, bands := turn.Rows*bank.bins, turn.Rows*p.Bands
+		strips[i] = strip{make([]float32, powers), make([]float32, bands), make([]float32, powers), make([]float32, bands)}
 	}
 	return kernels.Loop{
 		Rows:           func(s *kernels.Shape) int { return s[frames] },
@@ -39,8 +40,9 @@ type banded struct {
 // span is the bins of a band: count bins from first on.
 type span struct{ first, count int }
 
-// strip is memory for eight frames: their powers, bin by bin, and their bands, band by band.
-type strip struct{ power, bands []float32 }
+// strip is memory for eight frames: their powers, bin by bin, and their bands, band by band; and both frame by frame, for calls of
+// fewer frames.
+type strip struct{ power, bands, powerRows, bandRows []float32 }
 
 func newBanded(p Params) *banded {
 	b := &banded{bins: p.bins(), spans: make([]span, p.Bands)}
@@ -63,7 +65,14 @@ func newBanded(p Params) *banded {
 // rows computes the frames from lo to hi−1, eight at a time. The last eight may include frames that are computed already.
 func (b *banded) rows(by *strip, dst, power []float32, lo, hi int) {
 	bands := len(b.spans)
-	if hi-lo < turn.Rows {
+	switch {
+	case hi-lo >= turn.Rows:
+	case haveSIMD && hi-lo > 1: // eight frames take less time than two one by one
+		copy(by.powerRows, power[lo*b.bins:hi*b.bins])
+		b.rows(by, by.bandRows, by.powerRows, 0, turn.Rows)
+		copy(dst[lo*bands:hi*bands], by.bandRows)
+		return
+	default:
 		for f := lo; f < hi; f++ {
 			b.frame(dst[f*bands:][:bands], power[f*b.bins:][:b.bins])
 		}

@@ -2,4 +2,6 @@
 
 package mel
 
+const haveSIMD = false
+
 func (b *banded) eight(bands, power []float32) { b.eightGo(bands, power) }

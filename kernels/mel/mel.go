@@ -137,7 +137,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	// Our own code skips the zeros of the filterbank. BLAS libraries multiply by all of it.
 	By: []kernels.Makers[Params]{
-		kernels.Revised(1, kernels.OverRows(newBands)), // vector code
+		kernels.Revised(2, kernels.OverRows(newBands)), // vector code, for fewer than eight frames too
 		kernels.OpenBLAS(newBLAS),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendBands),

@@ -279,7 +279,37 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func BenchmarkTransform(b *testing.B) {
-	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 8, 64, 1024)
+	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 2, 7, 8, 64, 1024)
+}
+
+// Fewer than eight frames are computed as eight, and nothing is read or written beyond them.
+func TestFewFrames(t *testing.T) {
+	for _, p := range launchParams {
+		b := newBanded(p)
+		loop, err := newBands(p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for count := 1; count < turn.Rows; count++ {
+			power, got := make([]float32, count*b.bins), make([]float32, (count+1)*p.Bands)
+			kernels.Noise(power, uint64(count))
+			kernels.Noise(got, 1)
+			behind := slices.Clone(got[count*p.Bands:])
+			loop.Do(0, nil, &kernels.Args{got, power}, 0, count)
+			want := make([]float32, p.Bands)
+			for f := range count {
+				b.frame(want, power[f*b.bins:][:b.bins])
+				for m, v := range want {
+					if got := got[f*p.Bands+m]; !(math.Abs(float64(got-v)) <= 1e-6*math.Abs(float64(v))+1e-6) {
+						t.Fatalf("%+v, %d frames: band %d of frame %d is %g, want %g", p, count, m, f, got, v)
+					}
+				}
+			}
+			if !slices.Equal(got[count*p.Bands:], behind) {
+				t.Errorf("%+v, %d frames: values behind them are written", p, count)
+			}
+		}
+	}
 }
 
 // Vector code and Go compute the same bands of eight frames.
