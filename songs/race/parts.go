@@ -11,12 +11,12 @@ import (
 )
 
 // A route's parts are recorded in so many sessions, but only until so much time is over. Slower routes than so many times the
-// fastest are not recorded: nobody follows them.
+// fastest are not recorded: nobody follows them, not even where a GPU is lost and the processor goes on alone.
 const (
 	leastRecorded = 3
 	mostRecorded  = 15
 	recordFor     = 150 * time.Millisecond
-	slowest       = 3
+	slowest       = 10
 )
 
 // divide finds the parts of the routes that were measured. It fails if ctx ends.

@@ -101,7 +101,7 @@ func TestDivide(t *testing.T) {
 	m := Measured{Session: r.Session, PipelineLength: calibration.PipelineLength{Elements: r.elements, Routes: []calibration.Route{
 		{Name: "best-1", Implementations: []string{"go", "go"}, MedianSeconds: 100},
 		{Name: "stages", Implementations: []string{"", ""}, MedianSeconds: 200},
-		{Name: "best-2", Implementations: []string{"go-parallel", "go-parallel"}, MedianSeconds: 301},
+		{Name: "best-2", Implementations: []string{"go-parallel", "go-parallel"}, MedianSeconds: 1001},
 		{Name: "best-3", Implementations: []string{"fftw", "go"}, MedianSeconds: 100},
 	}}}
 	if err := r.divide(t.Context(), &m); err != nil {
