@@ -11,14 +11,15 @@ import (
 	"crossover/calibration/surface"
 )
 
-// The placements for which a calibration predicts.
+// The placements of data. A calibration predicts for the first two at all shapes.
 const (
-	caller = "caller"
-	shared = "shared"
+	caller   = "caller"
+	shared   = "shared"
+	resident = "resident"
 )
 
 // placements are the words for placements at the end of a name. A name without one is about the placement caller.
-var placements = []string{shared, "resident"}
+var placements = []string{shared, resident}
 
 // splitName splits the name of a case, or of an operation in a placement: "stft/n_fft=1024,hop=256,shared".
 func splitName(name string) (operation string, fixed []string, placement string) {

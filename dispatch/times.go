@@ -1,6 +1,9 @@
 package dispatch
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Time is how long a call is expected to take.
 type Time struct {
@@ -41,8 +44,9 @@ func (d *Dispatcher) Times(operation string, shape []int, line string, size int)
 	return all
 }
 
-// LaunchSeconds returns the least time by which a call on the GPU was longer than its work there, as measured: what a launch
-// and the wait for it take. It is 0 if it is not known.
+// LaunchSeconds returns by how much a call on the GPU is longer than its work there: what a launch and the wait for it take. It is
+// the median over the measured calls with resident data, or with shared data if there are none of those, or the least over all
+// other calls, which may also have copied data. It is 0 if it is not known.
 func (d *Dispatcher) LaunchSeconds() float64 {
 	if d.none() {
 		return 0
@@ -52,14 +56,26 @@ func (d *Dispatcher) LaunchSeconds() float64 {
 	if d.entry.host == nil || d.entry.otherGPU {
 		return 0
 	}
-	least := math.Inf(1)
+	beyond := map[string][]float64{} // by placement
 	for i := range d.entry.host.Cases {
-		for _, m := range d.entry.host.Cases[i].Implementations {
+		c := &d.entry.host.Cases[i]
+		_, _, placement := splitName(c.Name)
+		for _, m := range c.Implementations {
 			for _, t := range m.GPUTimes {
-				if beyond := t.WallSeconds - t.GPUSeconds; beyond > 0 {
-					least = min(least, beyond)
-				}
+				beyond[placement] = append(beyond[placement], t.WallSeconds-t.GPUSeconds)
 			}
+		}
+	}
+	for _, placement := range []string{resident, shared} {
+		if all := beyond[placement]; len(all) > 0 {
+			slices.Sort(all)
+			return max(0, all[len(all)/2])
+		}
+	}
+	least := math.Inf(1)
+	for _, s := range beyond[caller] {
+		if s > 0 {
+			least = min(least, s)
 		}
 	}
 	if math.IsInf(least, 1) {

@@ -2,7 +2,10 @@ package dispatch
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"crossover/calibration"
 )
 
 func TestTimes(t *testing.T) {
@@ -38,6 +41,39 @@ func TestTimes(t *testing.T) {
 	}
 	if got := d.LaunchSeconds(); got != 0 {
 		t.Errorf("a launch of %v s without a measurement", got)
+	}
+}
+
+// A launch is what calls take beside the work of the GPU, where nothing is copied: those with resident data, or with unified memory
+// those with shared data. Among others, the shortest may have copied next to nothing.
+func TestLaunchSeconds(t *testing.T) {
+	of := func(name string, beyond ...float64) calibration.Case {
+		c := testFile().Hosts[1].Cases[0]
+		c.Name, c.Operation, c.Parameters = name, "fft", map[string]int{}
+		c.Implementations = slices.Clone(c.Implementations)
+		if _, _, placement := splitName(name); placement != caller {
+			c.Parameters[placement] = 1
+		}
+		for n, s := range beyond {
+			const k = 2 // the one on a GPU
+			c.Implementations[k].GPUTimes = append(c.Implementations[k].GPUTimes, calibration.GPUTimes{
+				Size: 64 << n, WallSeconds: 20e-6 + s, GPUSeconds: 20e-6, LaunchEfficiency: 0.5})
+		}
+		return c
+	}
+	own, shared, resident := of("fft", 30e-6, 9e-6, -1e-6), of("fft/shared", 14e-6, 12e-6, 15e-6), of("fft/resident", 6e-6, 2e-6, 7e-6, -5e-6, 8e-6)
+	for name, test := range map[string]struct {
+		cases []calibration.Case
+		want  float64
+	}{
+		"resident": {[]calibration.Case{own, shared, resident}, 6e-6}, "shared": {[]calibration.Case{own, shared}, 14e-6},
+		"caller": {[]calibration.Case{own}, 9e-6}, "none": {[]calibration.Case{of("fft")}, 0},
+	} {
+		file := testFile()
+		file.Hosts[1].Cases, file.Hosts[1].Operations = test.cases, nil
+		if got := newDispatcherFor(t, file, m3Max).LaunchSeconds(); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("%s: %v s, want %v s", name, got, test.want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/elementwise"
 )
 
 // costs are what a pipeline's stages and moves are expected to take at one set of lengths.
@@ -30,8 +31,8 @@ type cost struct {
 // calibration knows nothing have no costs. The layout must be arranged.
 //
 // A call with its data in shared memory takes a launch, the moves of its tensors, and its kernels. A call with resident data
-// takes no moves. So the difference of the two is what the moves take. Where no resident calls were measured, as with unified
-// memory, moving costs nothing.
+// takes no moves. So the difference of the two is what the moves take. Few stages were measured in both placements, and so the
+// functions of single values count beside them. Where no resident calls were measured, as with unified memory, moving costs nothing.
 func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measured) *costs {
 	c := &costs{w: l.wiring, words: slices.Clone(l.words), launch: d.LaunchSeconds(),
 		onCPU: make([][]cost, len(l.Stages)), onGPU: make([][]cost, len(l.Stages))}
@@ -62,7 +63,7 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measure
 			}
 		}
 	}
-	c.moves = newMoves(moved)
+	c.moves = newMoves(append(moved, movesOfCalls(d)...))
 	for i := range shared {
 		for _, t := range shared[i] {
 			unmoved := t.Seconds - c.moves.seconds(c.tensors(i))
@@ -86,6 +87,29 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measure
 		}
 	}
 	return c
+}
+
+// movesOfCalls returns what moves take in calls of functions of single values, which have one input and one output of as many
+// values, at numbers of them that are far apart.
+func movesOfCalls(d *dispatch.Dispatcher) (all []move) {
+	for _, of := range []string{
+		elementwise.Scale.Name, elementwise.Gain.Name, elementwise.Abs.Name, elementwise.SoftClip.Name, elementwise.Exp.Name, elementwise.Log.Name,
+		elementwise.Log1p.Name, elementwise.Pow.Name, elementwise.GELU.Name, elementwise.GELUTanh.Name,
+	} {
+		times := func(p kernels.Placement, n int) []dispatch.Time {
+			name := of + "/" + string(p)
+			return onGPU(d.Times(name, nil, name, n))
+		}
+		for _, n := range []int{1 << 10, 1 << 16, 1 << 22} {
+			resident := times(kernels.Resident, n)
+			for _, t := range times(kernels.Shared, n) {
+				if at := named(resident, t.Implementation); at >= 0 {
+					all = append(all, move{2, 2 * 4 * n, t.Seconds - resident[at].Seconds})
+				}
+			}
+		}
+	}
+	return all
 }
 
 func compare(a, b float64) int {

@@ -98,6 +98,19 @@ func TestForecasts(t *testing.T) {
 	}
 }
 
+// Functions of single values tell what moves take: of two tensors in calls that differ in nothing else.
+func TestMovesOfCalls(t *testing.T) {
+	all := movesOfCalls(madeUp(t, 1e-9))
+	for k, n := range []int{1 << 10, 1 << 16, 1 << 22} {
+		if want := 45e-6 + 7e-9*float64(n); len(all) != 3 || all[k].tensors != 2 || all[k].bytes != 8*n || math.Abs(all[k].seconds-want) > 1e-9 {
+			t.Fatalf("%+v, want 2 tensors of %d values in %g s", all, n, want)
+		}
+	}
+	if got := newMoves(all); math.Abs(got.perTensor-22.5e-6) > 1e-9 || math.Abs(got.perByte-7e-9/8) > 1e-15 {
+		t.Errorf("%+v, want 22.5 µs a tensor and 7 ns for 8 bytes", got)
+	}
+}
+
 // Kernels take what a call with resident data takes but its launch, and never almost nothing.
 func TestKernelsOfResidentCalls(t *testing.T) {
 	p, err := NewOn(kerneltest.Backends(t, emulator.Unified(false)), madeUp(t, 4e-9), chain())
