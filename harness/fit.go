@@ -3,7 +3,10 @@ package harness
 import (
 	"context"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"crossover/calibration"
 	"crossover/kernels"
@@ -12,28 +15,30 @@ import (
 )
 
 // Fit fits the timings and puts the fits into the entry. It reads only what a saved entry has, so that a loaded run gives
-// the same entry as a measured run. Fit may be called only once. If ctx is cancelled, Fit returns the error of ctx after the
-// current case, and the run must not be used any more.
+// the same entry as a measured run. Cases are fitted on all processors at a time, and none depends on another. Fit may be called
+// only once. If ctx is cancelled, Fit returns the error of ctx after the current cases, and the run must not be used any more.
 func (r *Run) Fit(ctx context.Context) error {
 	entry := &r.Entry
 	entry.Warnings = warnings(entry)
 	bands := make([]float64, 1+len(entry.Runs)) // by Case.Run
 	known := r.processors()
-	r.Fits = make(map[string]thresholds.Result, len(entry.Cases))
-	for k := range entry.Cases {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	fits := make([]thresholds.Result, len(entry.Cases))
+	if err := each(ctx, len(entry.Cases), func(k int) {
 		c := &entry.Cases[k]
 		method := entry.RunOf(c).Method
 		o := thresholds.Options{Seed: method.Seed, Precision: method.Precision, Resamples: r.Resamples, Processors: known}
-		fit := thresholds.Fit(r.History(c.Name), o)
-		fill(c, r.Timings[c.Name], &fit)
+		fits[k] = thresholds.Fit(r.History(c.Name), o)
+		fill(c, r.Timings[c.Name], &fits[k])
 		c.Within = r.within(c, o)
 		if r.Folder != "" {
 			c.Samples = r.Timings[c.Name].Digest()
 		}
-		r.Fits[c.Name] = fit
+	}); err != nil {
+		return err
+	}
+	r.Fits = make(map[string]thresholds.Result, len(entry.Cases))
+	for k, c := range entry.Cases {
+		r.Fits[c.Name] = fits[k]
 		bands[c.Run] = max(bands[c.Run], c.TieBand)
 	}
 	if err := r.fitShapes(ctx); err != nil {
@@ -44,6 +49,26 @@ func (r *Run) Fit(ctx context.Context) error {
 		entry.Runs[k].Method.TieBand = max(bands[1+k], thresholds.MinTieBand)
 	}
 	return nil
+}
+
+// each calls f with 0 to n−1, as many at a time as there are processors. If ctx is cancelled, each makes no further calls, and
+// returns the error of ctx.
+func each(ctx context.Context, n int, f func(k int)) error {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				k := int(next.Add(1)) - 1
+				if k >= n {
+					return
+				}
+				f(k)
+			}
+		})
+	}
+	wait.Wait()
+	return ctx.Err()
 }
 
 // History returns the timings of a case by runs, the newest first. They are those of the implementations that the newest run

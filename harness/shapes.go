@@ -191,31 +191,37 @@ func shapesName(o *calibration.Operation) string {
 // fitShapes fits the shapes of every operation, and puts the surfaces and their held-out results into the entry. What is
 // promised of an operation rests on the losses of all operations of the host.
 func (r *Run) fitShapes(ctx context.Context) error {
-	held := make([]surfaces.Judged, len(r.Entry.Operations))
-	crossed := make([]surfaces.Judged, len(r.Entry.Operations))
-	var host []float64
-	for k := range r.Entry.Operations {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		held[k], crossed[k] = r.fitOperation(&r.Entry.Operations[k])
-		host = slices.Concat(host, held[k].Losses, crossed[k].Losses)
+	all := make([]fittedOperation, len(r.Entry.Operations))
+	if err := each(ctx, len(all), func(k int) { all[k] = r.fitOperation(&r.Entry.Operations[k]) }); err != nil {
+		return err
 	}
-	for k := range r.Entry.Operations {
-		promise := surfaces.Promised(held[k].Losses, crossed[k].Losses, host)
-		r.Entry.Operations[k].HeldOut = heldOut(held[k], len(crossed[k].Losses), promise)
+	var host []float64
+	for _, f := range all {
+		host = slices.Concat(host, f.held.Losses, f.crossed.Losses)
+	}
+	for k, f := range all {
+		o := &r.Entry.Operations[k]
+		for i := range o.Implementations {
+			o.Implementations[i].RelativeError = rounded(o.Implementations[i].RelativeError)
+		}
+		o.Surface = f.surface
+		o.HeldOut = heldOut(f.held, len(f.crossed.Losses), surfaces.Promised(f.held.Losses, f.crossed.Losses, host))
 	}
 	return nil
 }
 
+// fittedOperation is a surface, and how its choices were judged before it was fitted to all shapes.
+type fittedOperation struct {
+	surface       surface.Surface
+	held, crossed surfaces.Judged
+}
+
 // fitOperation fits one operation and judges its choices. held is the result at shapes that are held out. crossed is that at
-// the other shapes, whose choices come from fits without them. After the judging, the surface of the entry is fitted to all
-// shapes, also to those that were held out. If there are too few samples, the operation gets no surface. Asked shapes are not
-// judged, because choices there rest on no prediction.
-func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Judged) {
-	for k := range o.Implementations {
-		o.Implementations[k].RelativeError = rounded(o.Implementations[k].RelativeError)
-	}
+// the other shapes, whose choices come from fits without them. After the judging, the surface is fitted to all shapes, also to
+// those that were held out. If there are too few samples, it stays as it is. Asked shapes are not judged, because choices there
+// rest on no prediction. Other operations are read meanwhile, so only the asked shapes are filled in.
+func (r *Run) fitOperation(o *calibration.Operation) (f fittedOperation) {
+	f.surface = o.Surface
 	set := r.Shapes[shapesName(o)]
 	set = set.For(competingOf(o.Implementations, set.Implementations))
 	fitAsked(o, set)
@@ -225,15 +231,15 @@ func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Jud
 	part := *problem
 	part.Points = fitted(o, problem.Points)
 	if fit, err := surfaces.New(&part); err == nil {
-		held, crossed = judged(o, set, &part, fit)
+		f.held, f.crossed = judged(o, set, &part, fit)
 		if fit, err = fit.More(problem, true); err == nil {
-			o.Surface = *fit.Surface
+			f.surface = *fit.Surface
 		}
 	} else if fit, err := surfaces.New(problem); err == nil {
-		o.Surface = *fit.Surface
+		f.surface = *fit.Surface
 	}
-	round(&o.Surface)
-	return held, crossed
+	round(&f.surface)
+	return f
 }
 
 // judged judges the choices by a fit to a part of the points, at the shapes that are held out and at those of the part.
