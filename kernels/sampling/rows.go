@@ -9,6 +9,7 @@ import (
 type rowsInGo struct {
 	input      int // place of x among the tensors of a call
 	columns, k int
+	besides    int                                                // columns that would take as long as the rest of a row
 	workers    *pool.Pool                                         // nil for one core
 	scan       func(best []entry, x []float32, first int) []entry // adds the best of x, and keeps k at most
 	finish     func(a *kernels.Args, row int, found []entry)      // writes the results of a row
@@ -26,7 +27,7 @@ const (
 
 func (r *rowsInGo) Run(s kernels.Shape, a *kernels.Args) error {
 	r.args, r.pieces = a, 1
-	short := s[rows]*r.columns < 2*leastRows
+	short := s[rows]*(r.columns+r.besides) < 2*leastRows
 	if r.workers != nil && !short && s[rows] < r.workers.Workers() {
 		r.pieces = max(1, min(r.workers.Workers()/s[rows], r.columns/max(leastPiece, perBest*r.k)))
 	}
@@ -36,7 +37,7 @@ func (r *rowsInGo) Run(s kernels.Shape, a *kernels.Args) error {
 		r.Do(0, 0, s[rows])
 	case r.pieces == 1:
 		r.room(r.workers.Workers())
-		r.workers.Run(s[rows], r.workers.Grain(s[rows], leastRows/float64(r.columns), 1), r)
+		r.workers.Run(s[rows], r.workers.Grain(s[rows], leastRows/float64(r.columns+r.besides), 1), r)
 	default:
 		r.room(s[rows]*r.pieces + 1)
 		r.workers.Run(s[rows]*r.pieces, 1, r)
@@ -50,9 +51,11 @@ func (r *rowsInGo) Run(s kernels.Shape, a *kernels.Args) error {
 func (r *rowsInGo) join(n int) {
 	for row := range n {
 		joined := r.of(n * r.pieces)
-		for _, e := range r.found[row*r.pieces*r.k : (row+1)*r.pieces*r.k] {
-			if len(joined) < r.k || e.key > joined[r.k-1].key {
-				joined = insert(joined, e)
+		for piece := range r.pieces {
+			for _, e := range r.of(row*r.pieces + piece)[:r.k] {
+				if len(joined) < r.k || e.key > joined[r.k-1].key {
+					joined = insert(joined, e)
+				}
 			}
 		}
 		r.finish(r.args, row, joined)
@@ -61,13 +64,23 @@ func (r *rowsInGo) join(n int) {
 
 // room makes room for n lists of entries.
 func (r *rowsInGo) room(n int) {
-	if len(r.found) < n*r.k {
-		r.found = make([]entry, n*r.k)
+	if len(r.found) < n*r.apart() {
+		r.found = make([]entry, n*r.apart())
 	}
 }
 
 // of returns an empty list of at most k entries.
-func (r *rowsInGo) of(i int) []entry { return r.found[i*r.k : i*r.k : (i+1)*r.k] }
+func (r *rowsInGo) of(i int) []entry {
+	first := i * r.apart()
+	return r.found[first : first : first+r.k]
+}
+
+// apart is the number of entries from one list to the next. Lists share no lines of the cache, because two workers that write to
+// one line wait for each other at every row.
+func (r *rowsInGo) apart() int {
+	const line = 128 / 8 // entries of two lines, which processors load together
+	return (r.k + line - 1) / line * line
+}
 
 // Do computes the rows, or the pieces of rows, from lo to hi−1.
 func (r *rowsInGo) Do(worker, lo, hi int) {

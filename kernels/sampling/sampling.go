@@ -90,15 +90,18 @@ var Greedy = kernels.Declare(kernels.Op[GreedyParams]{
 		return kernels.Work{Bytes: 4 * n, Flops: n, Threads: n / 16, Launches: 2}
 	},
 	By: []kernels.Makers[GreedyParams]{
-		kernels.InGo(
+		kernels.Revised(1, kernels.InGo(
 			func(p GreedyParams) kernels.Runner { return newGreedyRows(p, nil) },
-			func(p GreedyParams, workers *pool.Pool) kernels.Runner { return newGreedyRows(p, workers) }),
+			func(p GreedyParams, workers *pool.Pool) kernels.Runner { return newGreedyRows(p, workers) }), "go-parallel"), // short rows, and a list of the best on its own line of the cache
 		kernels.KernelText("", appendGreedy),
 	},
 })
 
+// besidesGreedy is what a row of greedy takes beside its columns: 20 ns, in which 200 of them are compared.
+const besidesGreedy = 200
+
 func newGreedyRows(p GreedyParams, workers *pool.Pool) *rowsInGo {
-	return &rowsInGo{input: 1, columns: p.Columns, k: 1, workers: workers, scan: greedy, finish: func(a *kernels.Args, row int, found []entry) {
+	return &rowsInGo{input: 1, columns: p.Columns, k: 1, besides: besidesGreedy, workers: workers, scan: greedy, finish: func(a *kernels.Args, row int, found []entry) {
 		kernels.Uint32s(a[0])[row] = found[0].index
 	}}
 }

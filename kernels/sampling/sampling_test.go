@@ -10,6 +10,7 @@ import (
 
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/pool"
 )
 
 var (
@@ -259,6 +260,27 @@ func TestNew(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// Many short rows are worth dividing, although they have few values.
+func TestShortRowsAreDivided(t *testing.T) {
+	if pool.Shared().Workers() == 1 {
+		t.Skip("a pool of one worker divides nothing")
+	}
+	for count, want := range map[int]bool{16: false, 400: true} {
+		p := kerneltest.Plans(t, &Greedy, GreedyParams{32})["go-parallel"]
+		x := make([]float32, 32*count)
+		kernels.Noise(x, 1)
+		before := pool.Shared().Divided()
+		for range 3 {
+			if err := p.Run(kernels.Shape{count, 32}, kernels.Args{make([]float32, count), x}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if divided := pool.Shared().Divided() > before; divided != want {
+			t.Errorf("%d rows of 32 columns are divided: %t, want %t", count, divided, want)
+		}
+	}
+}
 
 func BenchmarkSampling(b *testing.B) {
 	for _, columns := range []int{32, 1 << 10, 32 << 10, 128 << 10} {
