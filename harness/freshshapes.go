@@ -61,8 +61,8 @@ func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string
 			v.Skipped = append(v.Skipped, name+": its shapes are not in the catalogue of this version")
 		case !o.Surface.Fitted():
 			v.Skipped = append(v.Skipped, name+": the file predicts nothing for shapes beside its cases")
-		case !slices.Equal(axisNames(spaces[at]), o.Surface.Axes):
-			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file has the axes %q, and this version has %q", name, o.Surface.Axes, axisNames(spaces[at])))
+		case !slices.Equal(spaces[at].Case.Axes, o.Surface.Axes):
+			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file has the axes %q, and this version has %q", name, o.Surface.Axes, spaces[at].Case.Axes))
 		default:
 			space := *spaces[at]
 			space.Case.Implementations = promised(o.Implementations, space.Case.Implementations)

@@ -68,14 +68,6 @@ func (s shapesOf) Add(values []int) int {
 
 func (s shapesOf) At(size int) []int { return s.Case.Shape(size) }
 
-func axisNames(s *kernels.Space) []string {
-	var names []string
-	for _, a := range s.Axes {
-		names = append(names, a.Name)
-	}
-	return names
-}
-
 // measureShapes measures shapes of the spaces. o are the options of the sweep of the cases.
 func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	of := map[string]*kernels.Space{}
@@ -115,16 +107,16 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	if r.Alone {
 		return nil
 	}
-	p := surfaces.NewPlanner(shapesOf{s}, axisNames(s), s.Features, r.options.Seed+uint64(len(s.Placement)))
+	p := surfaces.NewPlanner(shapesOf{s}, s.Case.Axes, s.Features, r.options.Seed+uint64(len(s.Placement)))
 	if s.Placement != kernels.Caller {
 		p.Weigh(elsewhere)
 	}
 	of := &calibration.Operation{Name: s.Operation, Placement: string(s.Placement)}
-	for _, name := range axisNames(s) {
+	for _, name := range s.Case.Axes {
 		of.Axes = append(of.Axes, calibration.Axis{Name: name})
 	}
 	before := r.Before[s.Case.Name]
-	if before == nil || !slices.Equal(before.Axes, axisNames(s)) {
+	if before == nil || !slices.Equal(before.Axes, s.Case.Axes) {
 		before = &timings.Set{}
 	}
 	before = thresholds.Since(before, before.Changed(revisionOf(&s.Case)))
@@ -142,7 +134,7 @@ const mostKnown = 60
 // takeShapes puts the samples of an operation's shapes into the run, and the operation into the entry.
 func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	set := &result.Samples
-	set.Simulated, set.Axes, set.Shapes = r.Entry.Simulated, axisNames(s), map[int][]int{}
+	set.Simulated, set.Axes, set.Shapes = r.Entry.Simulated, s.Case.Axes, map[int][]int{}
 	for _, size := range set.Sizes() {
 		set.Shapes[size] = s.Case.Shape(size)
 	}
@@ -167,7 +159,7 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 			RelativeError: status.RelativeError, ErrorBound: status.ErrorBound, Excluded: status.Excluded, Wrong: status.Wrong,
 		})
 	}
-	operation.Surface.Axes, operation.Surface.Features = axisNames(s), s.Features
+	operation.Surface.Axes, operation.Surface.Features = s.Case.Axes, s.Features
 	operation.Blocks, operation.Samples = len(set.Blocks), set.Digest()
 	r.Shapes[set.Case] = set
 	k := slices.IndexFunc(r.Entry.Operations, func(o calibration.Operation) bool {

@@ -90,9 +90,10 @@ var Greedy = kernels.Declare(kernels.Op[GreedyParams]{
 		return kernels.Work{Bytes: 4 * n, Flops: n, Threads: n / 16, Launches: 2}
 	},
 	By: []kernels.Makers[GreedyParams]{
+		// Each worker's best lies on its own line of the cache, and short rows are divided.
 		kernels.Revised(1, kernels.InGo(
 			func(p GreedyParams) kernels.Runner { return newGreedyRows(p, nil) },
-			func(p GreedyParams, workers *pool.Pool) kernels.Runner { return newGreedyRows(p, workers) }), "go-parallel"), // short rows, and a list of the best on its own line of the cache
+			func(p GreedyParams, workers *pool.Pool) kernels.Runner { return newGreedyRows(p, workers) }), "go-parallel"),
 		kernels.KernelText("", appendGreedy),
 	},
 })

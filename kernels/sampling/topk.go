@@ -79,9 +79,10 @@ var TopK = kernels.Declare(kernels.Op[TopKParams]{
 		return kernels.Work{Bytes: 4*n + 8*k, Flops: n + 30*k, Threads: n / 16, Launches: 2}
 	},
 	By: []kernels.Makers[TopKParams]{
+		// Each worker's best lie on lines of the cache of their own.
 		kernels.Revised(1, kernels.InGo(
 			func(p TopKParams) kernels.Runner { return newTopKRows(p, nil) },
-			func(p TopKParams, workers *pool.Pool) kernels.Runner { return newTopKRows(p, workers) }), "go-parallel"), // lists on lines of their own
+			func(p TopKParams, workers *pool.Pool) kernels.Runner { return newTopKRows(p, workers) }), "go-parallel"),
 		kernels.KernelText("", appendTopK),
 	},
 })
