@@ -13,7 +13,7 @@
 //     program over sizes × implementations; for two implementations and one switch this is similar to the rule of GMP's
 //     tuneup, https://gmplib.org/devel/thres;
 //  4. doubts: a switch that too few resamples have is given up;
-//  5. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
+//  5. edges: where the times of the two sides cross, interpolated inside the bracket;
 //  6. intervals of the next run's edges: a bootstrap of steps 1, 3 and 5 over the blocks of each visit, the luck of
 //     visits, and the differences between runs;
 //  7. regret: what choices cost on runs or visits that had no part in them.

@@ -112,11 +112,7 @@ func divide(h *history, o Options) (Result, []stretch) {
 			result.Segments[n].Assumed = assumedBetweenRuns
 		}
 	}
-	precision := o.Precision
-	if len(h.runs) > 1 {
-		precision = math.Inf(1) // how runs differ inside a bracket shows in the interval already
-	}
-	widen(result.Segments, &result.Curves, stretches, precision)
+	h.widen(result.Segments, &result.Curves, stretches, o.Precision)
 	if !o.withinRun { // a visit of this run changes nothing about the sizes of the next one
 		h.reachRuns(result.Segments, &result.Curves, stretches)
 	}

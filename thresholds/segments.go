@@ -36,8 +36,8 @@ func segments(stretches []stretch, c *Curves, loss [][]float64) []Segment {
 	return out
 }
 
-// edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero. It interpolates linearly
-// in log-size between two neighbouring measured sizes. If the sign does not change, it returns their geometric mean. If one
+// edge returns the size at which implementations i (below) and j (above) take equally long. It interpolates between two
+// neighbouring measured sizes, see crossing. If the sign does not change, it returns their geometric mean. If one
 // of the two implementations was not measured on the other's side, the edge is that one's own last size, because it may not
 // be able to run beyond it. But if j runs on several cores and its counterpart on one was measured below, that one's time is
 // j's, which divides no call of that size. So the edge is where j begins to divide calls, or above. If that size is not known,
@@ -49,19 +49,46 @@ func (c *Curves) edge(loss [][]float64, i, j, below int) float64 {
 		low = float64(first)
 	}
 	d0, d1 := loss[i][below]-loss[c.asTimed(loss, j, below)][below], loss[i][above]-loss[j][above]
-	t := d0 / (d0 - d1)
 	switch {
-	case math.IsInf(d1, 1):
-		t = 0
-	case math.IsInf(d0, -1):
-		t = 1
-	case !(d0 <= 0 && d1 >= 0) || math.IsNaN(t):
-		t = 0.5
-	}
-	if t == 0 {
+	case math.IsInf(d1, 1), d0 == 0 && d1 > 0:
 		return low // to the digit
+	case math.IsInf(d0, -1):
+		return high
+	case d0 < 0 && d1 >= 0:
+		return c.crossing(loss, i, j, below, low)
 	}
-	return low * math.Pow(high/low, t)
+	return math.Sqrt(low * high)
+}
+
+// crossing returns where the times of implementations i and j cross between low and the measured size above. Times at low are
+// in proportion to those at the measured size below, which may be lower. If times are powers of the size, the logarithm
+// of their ratio is zero where they cross. If each is a constant and a time for each unit of work, the difference of the times
+// is. The geometric mean of the two is nearer to the truth than either of them: docs/method.md.
+func (c *Curves) crossing(loss [][]float64, i, j, below int, low float64) float64 {
+	above := below + 1
+	high, one := float64(c.Sizes[above]), c.asTimed(loss, j, below)
+	zero := func(d0, d1 float64) float64 { return d0 / (d0 - d1) }
+	byRatio := low * math.Pow(high/low, zero(loss[i][below]-loss[one][below], loss[i][above]-loss[j][above]))
+
+	start := float64(c.Sizes[below])
+	growth := math.Pow(c.fastest(above)/c.fastest(below), math.Log(high/low)/math.Log(high/start)) // of times from low to high
+	byTime := low + (high-low)*zero(math.Exp(loss[i][below])-math.Exp(loss[one][below]),
+		growth*(math.Exp(loss[i][above])-math.Exp(loss[j][above])))
+	if byTime >= low && byTime <= high { // not without seconds, which are NaN
+		return math.Sqrt(byRatio * byTime)
+	}
+	return byRatio
+}
+
+// fastest returns the time of the fastest implementation at a size, in seconds; NaN if none was measured.
+func (c *Curves) fastest(size int) float64 {
+	least := math.NaN()
+	for i := range c.Seconds {
+		if t := c.Seconds[i][size]; !math.IsNaN(t) && !(t >= least) {
+			least = t
+		}
+	}
+	return least
 }
 
 // firstDivided returns the least size at which implementation i divides a call, if that is above a measured size at which i was
@@ -82,13 +109,18 @@ func (c *Curves) asTimed(loss [][]float64, i, size int) int {
 	return i
 }
 
-// widen extends an interval to the whole bracket, which is the two measured sizes beside a threshold, in three cases. In the
+// insideUnknown is how far the truth may be from an interpolated threshold, as a share of the bracket's log-size, in several
+// runs. It was found by fitting runs of which all sizes but a few were taken away: docs/method.md.
+const insideUnknown = 0.5
+
+// widen extends an interval inside its bracket, which is the two measured sizes beside a threshold, in three cases. In the
 // first, the bracket is wider than the wanted precision: nothing was measured inside, and noise alone does not say where in
-// it the truth is. (Several runs do without this case. Of real runs that measured inside of a bracket that the other runs had
-// left open, all found their thresholds in the intervals of the others: docs/method.md.) In the second, not both implementations were measured at the ends of the bracket. In the third, the
-// bracket is beside a segment of a single size: the curves may have a step anywhere between that size and its neighbour. If it
+// it the truth is. In the second, the
+// bracket is beside a segment of a single size: the curves may have a step anywhere between that size and its neighbour. In the
+// third, not both implementations were measured at the ends of the bracket. The interval of a single run, and any in the third
+// case, then has the whole bracket. One of several runs has insideUnknown of it on either side of the threshold. If it
 // is known from which size on a loop is divided, the bracket begins there.
-func widen(segs []Segment, c *Curves, stretches []stretch, precision float64) {
+func (h *history) widen(segs []Segment, c *Curves, stretches []stretch, precision float64) {
 	for n := 1; n < len(segs); n++ {
 		k := stretches[n].from
 		below, above := c.Sizes[k-1], c.Sizes[k]
@@ -96,10 +128,15 @@ func widen(segs []Segment, c *Curves, stretches []stretch, precision float64) {
 		if first := c.firstDivided(c.Loss, stretches[n].implementation, k-1); first > 0 {
 			below, missing = first-1, false
 		}
+		low, high := below+1, above
+		if len(h.runs) > 1 && !missing {
+			reach := math.Pow(float64(above)/float64(below), insideUnknown)
+			low, high = max(low, int(segs[n].edge/reach)), min(high, int(math.Ceil(segs[n].edge*reach)))
+		}
 		lone := stretches[n-1].alone() || stretches[n].alone()
 		if missing || lone || float64(above) > float64(below)*(1+precision)*(1+precision) {
-			segs[n].Low = min(segs[n].Low, below+1)
-			segs[n].High = max(segs[n].High, above)
+			segs[n].Low = min(segs[n].Low, low)
+			segs[n].High = max(segs[n].High, high)
 		}
 	}
 }

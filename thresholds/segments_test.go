@@ -39,3 +39,32 @@ func TestEdge(t *testing.T) {
 		})
 	}
 }
+
+// Where times grow with the size, the threshold is between the zero of the logarithm of their ratio and that of their
+// difference. Both are at the same place in a narrow bracket.
+func TestCrossing(t *testing.T) {
+	for name, c := range map[string]struct {
+		high    int
+		seconds [2][2]float64 // of either implementation, at 100 and at the higher size
+		want    float64
+	}{
+		"in proportion, in a narrow range": {400, [2][2]float64{{1, 4}, {2, 2}}, math.Sqrt(200 * 200)}, // 1+3(n-100)/300 = 2 at 200
+		"in proportion against a constant": {6400, [2][2]float64{{1, 64}, {8, 8}}, 800},
+		"both with a constant":             {6400, [2][2]float64{{9, 72}, {16, 16}}, math.Sqrt(800 * 100 * math.Pow(64, math.Log(16.0/9)/math.Log(8)))},
+		"a narrow bracket":                 {101, [2][2]float64{{1, 1.02}, {1.01, 1.01}}, 100.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			curves := &Curves{Sizes: []int{100, c.high}, counterparts: []int{-1, -1}, divides: []int{0, 0}}
+			loss := newTable(2, 2)
+			for i := range 2 {
+				curves.Seconds = append(curves.Seconds, c.seconds[i][:])
+				for s := range 2 {
+					loss[i][s] = math.Log(c.seconds[i][s] / min(c.seconds[0][s], c.seconds[1][s]))
+				}
+			}
+			if got := curves.edge(loss, 0, 1, 0); math.Abs(got-c.want) > 1e-3*c.want {
+				t.Errorf("the edge is %v, want %v", got, c.want)
+			}
+		})
+	}
+}

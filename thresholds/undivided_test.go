@@ -56,7 +56,7 @@ func TestTheThresholdOfADividedLoopIsWhereItBegins(t *testing.T) {
 	}{
 		"no size there":          {undivided(28, 3000).set(15, 64, 256, 1024, 4096, 16384), 3000, 3000},
 		"the size is measured":   {undivided(28, 3000).set(15, 64, 256, 1024, 3000, 4096, 16384), 3000, 3000},
-		"slower where it begins": {w.set(15, 64, 256, 1024, 3000, 12000, 48000), 5500, 6500},
+		"slower where it begins": {w.set(15, 64, 256, 1024, 3000, 12000, 48000), 5500, 7000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.set.SetDivides("go-parallel", 3000)

@@ -32,6 +32,7 @@ type LeftOut struct {
 	One         Predicted // each run predicts every other one
 	Others      Predicted // all other runs together predict each run
 	Means       Intervals // the mean of the thresholds that all other runs found alone, of those that Others foresees
+	Sparse      Intervals // all other runs predict each run from sizes sparseStep apart, where that run has sizes in between
 	Hindsight   Intervals // the best single interval for all runs that found a threshold, of those that Others foresees
 	Agree       Share     // pairs of runs of a case with the same winners, and each threshold inside the other's interval
 	AgreeHalves Share     // the same of the two halves of the blocks of a run
@@ -110,13 +111,17 @@ func StudyLeftOut(ctx context.Context, dir string) (*LeftOut, error) {
 }
 
 func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
-	alone, without := make([][]thresholds.Result, len(h.runs)), make([][]thresholds.Result, len(h.runs))
+	fits := func() [][]thresholds.Result { return make([][]thresholds.Result, len(h.runs)) }
+	alone, without, few, sparse := fits(), fits(), fits(), h.sparse()
 	rest := func(k int) []int { return slices.Delete(slices.Clone(h.runs), k, k+1) }
-	if err := each(ctx, 2*len(h.runs), func(n int) {
-		if k := n / 2; n%2 == 0 {
+	if err := each(ctx, 3*len(h.runs), func(n int) {
+		switch k := n / 3; n % 3 {
+		case 0:
 			alone[k] = h.fit(h.runs[k : k+1])
-		} else {
+		case 1:
 			without[k] = h.fit(rest(k))
+		case 2:
+			few[k] = sparse.fit(rest(k))
 		}
 	}); err != nil {
 		return nil, err
@@ -131,6 +136,7 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 				continue
 			}
 			out.Others.add(p, p.of(rest(k)), &without[k][c], run, &alone[k][c])
+			out.Sparse.addSparse(left.Sizes(), &few[k][c], &alone[k][c])
 			out.addHalves(p, run)
 			for n, other := range h.runs {
 				if n != k {
@@ -146,7 +152,7 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 		}
 	}
 	out.Hindsight.addHindsight(alone, without)
-	for _, i := range []*Intervals{&out.One.Intervals, &out.Others.Intervals, &out.Means, &out.Hindsight} {
+	for _, i := range []*Intervals{&out.One.Intervals, &out.Others.Intervals, &out.Means, &out.Sparse, &out.Hindsight} {
 		i.Score /= float64(i.Held.Of)
 		if len(i.offs) > 0 {
 			i.Off = median(i.offs)

@@ -183,3 +183,33 @@ func TestOff(t *testing.T) {
 		}
 	}
 }
+
+// Of runs with many sizes, sparse ones keep a few, and only thresholds between those are judged.
+func TestRunsArePredictedFromFewSizes(t *testing.T) {
+	s := scenarios(t, "launch")[0].Between(0)
+	h := hostOf(s, s, s)
+	few := h.sparse()
+	for run, set := range few.cases[0].runs {
+		all, kept := h.cases[0].runs[run].Sizes(), set.Sizes()
+		if kept[0] != all[0] || len(kept) >= len(all) {
+			t.Errorf("of %v the sizes %v are kept", all, kept)
+		}
+		for k := 1; k < len(kept); k++ {
+			if float64(kept[k]) < 0.999*sparseStep*float64(kept[k-1]) {
+				t.Errorf("the sizes %v are too close", kept)
+			}
+		}
+	}
+	got, err := h.leaveOut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Sparse.Held != (Share{3, 3}) || got.Sparse.Score <= got.Others.Score {
+		t.Errorf("from few sizes %+v, from all %+v", got.Sparse, got.Others.Intervals)
+	}
+	for threshold, want := range map[int]int{64: 0, 65: 3, 2048: 3, 2049: 0} {
+		if n := inside([]int{64, 100, 200, 300, 2048}, []int{2, 64, 2048}, threshold); n != want {
+			t.Errorf("beside %d there are %d sizes inside, want %d", threshold, n, want)
+		}
+	}
+}
