@@ -308,3 +308,29 @@ func TestPointsOfFamily(t *testing.T) {
 		t.Errorf("%d points of an operation without a family, want 60", len(points))
 	}
 }
+
+// A planner builds on what it knows of every implementation. Of one that changed it knows nothing, however many shapes the others
+// have.
+func TestKnownShapes(t *testing.T) {
+	set := &timings.Set{Implementations: []string{"go", "go-parallel", "cuda"}}
+	for size := 1; size <= 30; size++ {
+		seconds := []float64{1, 2, math.NaN()}
+		if size%3 == 0 {
+			seconds[2] = 20 // a slow one is left out at two of three shapes
+		}
+		set.Blocks = append(set.Blocks, timings.Block{Size: size, Visit: size, Seconds: seconds, Iterations: []int{1, 1, 1}, Twin: -1})
+	}
+	if n := knownShapes(set); n != 30 {
+		t.Errorf("%d shapes are known, want 30", n)
+	}
+	if n := knownShapes(set.Without([]string{"go-parallel"})); n != 0 {
+		t.Errorf("without the times of one that changed %d shapes are known", n)
+	}
+	set.Blocks[4].Seconds[2], set.Blocks = 20, set.Blocks[:6]
+	if n := knownShapes(set); n != 6 {
+		t.Errorf("%d shapes are known of 6", n)
+	}
+	if n := knownShapes(&timings.Set{}); n != 0 {
+		t.Errorf("%d shapes of an empty set are known", n)
+	}
+}
