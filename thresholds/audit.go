@@ -61,6 +61,7 @@ type Auditor struct {
 	drawn map[int]bool // the sizes to check; neighbours of slow ones are added
 	sizes []int        // visited sizes
 	high  int          // greatest size that the budget allows
+	waits bool         // see Wait
 }
 
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file chooses at a
@@ -77,6 +78,10 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 	a.later = laterLooks{&a.committed, map[int]int{}, map[int]int{}}
 	return a
 }
+
+// Wait makes the first looks come after those of other cases, until these have as many sizes as a finding takes. Of many cases that
+// a budget cannot all do, some then have a finding, and not all of them too few sizes.
+func (a *Auditor) Wait() { a.waits = true }
 
 // evidence is the number of undisturbed fresh sizes that are needed to say that choices hold. A case with fewer is unmeasured.
 const evidence = 8
@@ -98,7 +103,7 @@ const (
 )
 
 // Next returns the next visit: a size, the number of blocks, and the worth. A worth of 0 means that the audit is over. Of
-// several cases, the one with the fewest checked sizes comes first.
+// several cases, the one with the fewest checked sizes comes first, unless it waits.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	next := a.next(set)
 	a.first.repeating = 0
@@ -110,7 +115,11 @@ func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 
 func (a *Auditor) next(set *timings.Set) look {
 	if len(a.first.pending) > 0 {
-		return look{size: a.first.pending[0], blocks: firstBlocks, worth: worthFirst / float64(1+len(a.sizes))}
+		others := len(a.sizes)
+		if a.waits {
+			others += evidence
+		}
+		return look{size: a.first.pending[0], blocks: firstBlocks, worth: worthFirst / float64(1+others)}
 	}
 	var best look
 	for _, size := range a.sizes {

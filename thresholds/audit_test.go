@@ -432,3 +432,34 @@ func TestTheMeanOfAnAuditHasAwkwardSizes(t *testing.T) {
 		t.Errorf("the mean is %.4f below %.4f, want %.4f", got.Regret, got.Upper, want)
 	}
 }
+
+// A case that waits has its first size when another one has as many as a finding takes, and then they take turns.
+func TestAnAuditWaits(t *testing.T) {
+	sizes := []int{90, 150, 300, 500, 900, 1100, 3000, 9000, 12000, 15000}
+	w := newWorld(8, costA, costB)
+	always := func(int) string { return "a" }
+	near := func(size int) (int, bool) { return size + 1, true }
+	var audits [2]*thresholds.Auditor
+	var sets [2]*timings.Set
+	for k := range audits {
+		audits[k], sets[k] = thresholds.NewAuditor(sizes, always, near, 0.03, nil), &timings.Set{Implementations: w.names}
+	}
+	audits[1].Wait()
+	var order []int
+	for range 14 {
+		worths, next := [2]float64{}, [2]int{}
+		for k, a := range audits {
+			next[k], _, worths[k] = a.Next(sets[k])
+		}
+		k := 0
+		if worths[1] > worths[0] {
+			k = 1
+		}
+		w.visit(sets[k], next[k], 3)
+		audits[k].Visited(next[k])
+		order = append(order, k)
+	}
+	if want := []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1}; !slices.Equal(order, want) {
+		t.Errorf("the order is %v, want %v", order, want)
+	}
+}

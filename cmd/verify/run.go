@@ -29,11 +29,18 @@ type options struct {
 	ops         string
 	shapes      string
 	budget      time.Duration
+	defaults    bool // whether budget is the default one
 	seed        uint64
 	json        bool
 	quiet       bool
 	noProgress  bool
 }
+
+// The default budgets are those of calibrate, which measures three times as many cases beside a GPU.
+const (
+	defaultBudget = 3 * time.Minute
+	withGPU       = 6 * time.Minute
+)
 
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o = &options{}
@@ -41,7 +48,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
 	flags.StringVar(&o.shapes, "shapes", "", "weigh shapes by the calls in this `file`, as dispatch's Record writes it")
-	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "time to spend on measuring")
+	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m (6m with a GPU)")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and shapes, and of the order (default: from the clock, printed)")
 	flags.BoolVar(&o.json, "json", false, "print the findings as JSON instead of the table")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
@@ -51,6 +58,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	if done || err != nil {
 		return nil, done, err
 	}
+	o.defaults = !flags.Changed("budget")
 	if o.budget < time.Second || o.budget > 24*time.Hour {
 		return nil, false, command.Usage("--budget %v: want a duration from 1s to 24h, e.g. 2m", o.budget)
 	}
@@ -95,6 +103,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	v, err := o.verification(entry, machine, stderr)
 	if err != nil {
 		return err
+	}
+	if o.defaults && slices.ContainsFunc(v.Checks, func(c *harness.Check) bool { return c.Case.Placement.Elsewhere() }) {
+		o.budget = withGPU
 	}
 	fmt.Fprintf(stderr, "verify: %s: %s, calibrated %s · %s · budget %.0f s · seed %d\n", o.calibration, v.Entry.ID,
 		v.Entry.Created.Format("2006-01-02"), extent(v), o.budget.Seconds(), o.seed)

@@ -123,6 +123,9 @@ func TestLinesAreChecked(t *testing.T) {
 	if !strings.Contains(out.String(), "fft/colour=3: not in the catalogue of this version") || strings.Join(asked, " ") != "fft/batch=7 fft/colour=3" {
 		t.Errorf("asked for %q\n%s", asked, &out)
 	}
+	if !strings.Contains(log.String(), "budget 360 s") {
+		t.Errorf("with a case elsewhere the budget is another one than 6 min\n%s", &log)
+	}
 }
 
 func TestVerdictsOfThresholds(t *testing.T) {
