@@ -242,6 +242,26 @@ func TestShapesAreTakenBack(t *testing.T) {
 	}
 }
 
+// An operation of which an implementation has changed is spread over its shapes as a new one, before a fit is believed.
+func TestAChangedOperationBeginsAnew(t *testing.T) {
+	space := softmax.Op.Space(kernels.Here(), kernels.Caller)
+	revision, _ := revisionOf(&space.Case)("go-parallel")
+	for changed, anew := range map[int]bool{0: false, 1: true} {
+		_, set := operationOf(space.Case.Name, 0)
+		set.Axes, set.Implementations = space.Case.Axes, []string{"go", "go-parallel", "cuda"}
+		for n := range set.Blocks {
+			b := &set.Blocks[n]
+			b.Seconds, b.Iterations = []float64{b.Seconds[0], 20 * b.Seconds[0], 2 * b.Seconds[0]}, []int{1, 1, 1}
+		}
+		set.SetRevision("go-parallel", revision+changed)
+		r := &Run{Before: map[string]*timings.Set{space.Case.Name: set}, Shapes: map[string]*timings.Set{}}
+		// The worth of a visit is at least 1 as long as first shapes are spread.
+		if _, _, worth := r.spread(space).Next(&timings.Set{Implementations: set.Implementations}); (worth >= 1) != anew {
+			t.Errorf("of %d shapes, with the revision raised by %d, the next visit has a worth of %v", len(set.Sizes()), changed, worth)
+		}
+	}
+}
+
 // A surface is fitted to what all runs of a case measured on its line: at a size of two runs, to the median of both.
 func TestPointsOfAllRunsOfACase(t *testing.T) {
 	times := func(seconds map[int]float64) *timings.Set {

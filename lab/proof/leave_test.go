@@ -207,6 +207,12 @@ func TestRunsArePredictedFromFewSizes(t *testing.T) {
 	if got.Sparse.Held != (Share{3, 3}) || got.Sparse.Score <= got.Others.Score {
 		t.Errorf("from few sizes %+v, from all %+v", got.Sparse, got.Others.Intervals)
 	}
+	var none Intervals
+	fit := few.fit(h.runs[1:])
+	none.addSparse(few.cases[0].runs[1].Sizes(), &fit[0], &h.fit(h.runs[:1])[0])
+	if none.Held.Of != 0 {
+		t.Errorf("a run without sizes in the gap is judged: %+v", none)
+	}
 	for threshold, want := range map[int]int{64: 0, 65: 3, 2048: 3, 2049: 0} {
 		if n := inside([]int{64, 100, 200, 300, 2048}, []int{2, 64, 2048}, threshold); n != want {
 			t.Errorf("beside %d there are %d sizes inside, want %d", threshold, n, want)
