@@ -127,10 +127,11 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	return p
 }
 
-// knownShapes returns how many shapes of earlier runs count as known: at most leftOutAt times as many as those at which the
-// implementation with the fewest was timed. A planner leaves slow ones out at two of three shapes. One that has changed since
-// was timed nowhere, so the planner first spreads shapes over the space, as if the operation were new. Otherwise it would take the
-// others for the whole truth: beside an H200, one shape in 33 was measured with the new go-parallel of greedy, and choices lost a factor of 17.
+// knownShapes returns how many shapes of earlier runs count as known. That is at most leftOutAt times the number of shapes at
+// which the least measured implementation was timed, because slow ones are left out at two of three shapes. One that has changed
+// since was timed nowhere. So the planner first spreads shapes over the space, as if the operation were new. Otherwise it would
+// believe what the others say: beside an H200 it measured the new go-parallel of greedy at one shape, and choices took 17 times as
+// long as the best ones.
 func knownShapes(before *timings.Set) int {
 	sizes := before.Sizes()
 	known := len(sizes)

@@ -36,10 +36,10 @@ func segments(stretches []stretch, c *Curves, loss [][]float64) []Segment {
 	return out
 }
 
-// edge returns the size at which implementations i (below) and j (above) take equally long. It interpolates between two
-// neighbouring measured sizes, see crossing. If the sign does not change, it returns their geometric mean. If one
-// of the two implementations was not measured on the other's side, the edge is that one's own last size, because it may not
-// be able to run beyond it. But if j runs on several cores and its counterpart on one was measured below, that one's time is
+// edge returns the size at which implementations i (below) and j (above) take equally long, between two neighbouring measured
+// sizes: see crossing. If the sign of the difference does not change, it returns their geometric mean. If one of the two
+// implementations was not measured on the other's side, the edge is that one's own last size, because it may not be able to run
+// beyond it. But if j runs on several cores and its counterpart on one was measured below, that one's time is
 // j's, which divides no call of that size. So the edge is where j begins to divide calls, or above. If that size is not known,
 // the lower size stands for it: above it, j divides nothing, or a call that is longer than any that it was seen not to divide.
 func (c *Curves) edge(loss [][]float64, i, j, below int) float64 {
@@ -60,10 +60,10 @@ func (c *Curves) edge(loss [][]float64, i, j, below int) float64 {
 	return math.Sqrt(low * high)
 }
 
-// crossing returns where the times of implementations i and j cross between low and the measured size above. Times at low are
-// in proportion to those at the measured size below, which may be lower. If times are powers of the size, the logarithm
-// of their ratio is zero where they cross. If each is a constant and a time for each unit of work, the difference of the times
-// is. The geometric mean of the two is nearer to the truth than either of them: docs/method.md.
+// crossing returns where the times of implementations i and j cross, between low and the measured size above. Low may be above
+// the measured size below, and the ratio of the two times is the same at both. If times are powers of the size, the logarithm of
+// their ratio goes to zero along a straight line. If each time is a constant and an amount for each element, their difference
+// does. Curves are often between the two, so the result is the geometric mean of both zeros: docs/method.md has the errors.
 func (c *Curves) crossing(loss [][]float64, i, j, below int, low float64) float64 {
 	above := below + 1
 	high, one := float64(c.Sizes[above]), c.asTimed(loss, j, below)
@@ -113,13 +113,12 @@ func (c *Curves) asTimed(loss [][]float64, i, size int) int {
 // runs. It was found by fitting runs of which all sizes but a few were taken away: docs/method.md.
 const insideUnknown = 0.5
 
-// widen extends an interval inside its bracket, which is the two measured sizes beside a threshold, in three cases. In the
-// first, the bracket is wider than the wanted precision: nothing was measured inside, and noise alone does not say where in
-// it the truth is. In the second, the
-// bracket is beside a segment of a single size: the curves may have a step anywhere between that size and its neighbour. In the
-// third, not both implementations were measured at the ends of the bracket. The interval of a single run, and any in the third
-// case, then has the whole bracket. One of several runs has insideUnknown of it on either side of the threshold. If it
-// is known from which size on a loop is divided, the bracket begins there.
+// widen extends an interval inside its bracket, which is the two measured sizes beside a threshold, in three cases. In the first,
+// the bracket is wider than the wanted precision: nothing was measured inside, and noise alone does not say where in it the truth
+// is. In the second, the bracket is beside a segment of a single size: the curves may have a step anywhere between that size and
+// its neighbour. In the third, not both implementations were measured at the ends of the bracket. A single run then says the
+// whole bracket, and so do several runs in the third case. Otherwise several runs say insideUnknown of it on either side of the
+// threshold. If it is known from which size on a loop is divided, the bracket begins there.
 func (h *history) widen(segs []Segment, c *Curves, stretches []stretch, precision float64) {
 	for n := 1; n < len(segs); n++ {
 		k := stretches[n].from

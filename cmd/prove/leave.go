@@ -26,7 +26,9 @@ func printLeftOut(ctx context.Context, stdout io.Writer, dir string) error {
 		printIntervals(w, row.name, &row.predicted.Intervals)
 	}
 	printIntervals(w, "the mean of their thresholds", &r.Means)
-	printIntervals(w, "the others, from few sizes", &r.Sparse)
+	if s := &r.Sparse; s.Held.Of > 0 {
+		fmt.Fprintf(w, "the others, from few sizes\t%d\t%s\t%.2f\t%.2f\t\t\n", s.Held.Of, percent(s.Held), s.Score, s.Off)
+	}
 	h := &r.Hindsight
 	fmt.Fprintf(w, "the best one in hindsight\t%d\t%s\t%.2f\t\t\t\n", h.Held.Of, percent(h.Held), h.Score)
 	fmt.Fprintln(w, "\t\t\t\t\t\t\nchoices of\tpairs\tcost below 1 %\tmean cost\tlower bound above 5 %\tthresholds a case\t")

@@ -136,7 +136,7 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 				continue
 			}
 			out.Others.add(p, p.of(rest(k)), &without[k][c], run, &alone[k][c])
-			out.Sparse.addSparse(left.Sizes(), &few[k][c], &alone[k][c])
+			out.Sparse.addThresholds(&few[k][c], &alone[k][c], insideOf(left.Sizes(), few[k][c].Curves.Sizes))
 			out.addHalves(p, run)
 			for n, other := range h.runs {
 				if n != k {
@@ -170,15 +170,7 @@ func (out *Predicted) add(p *past, from []*timings.Set, fit *thresholds.Result, 
 	if len(fit.Segments) == 0 || len(itself.Segments) == 0 {
 		return
 	}
-	for n := 1; n < len(itself.Segments); n++ {
-		found := itself.Segments[n]
-		s := sameSides(fit.Segments, itself.Segments[n-1].Implementation, found.Implementation, found.From)
-		if s == nil {
-			out.New++
-			continue
-		}
-		out.Intervals.add(math.Log(float64(s.Low)), math.Log(float64(s.From)), math.Log(float64(s.High)), found.From)
-	}
+	out.addThresholds(fit, itself, func(*thresholds.Segment) bool { return true })
 	var ours rules.Choice
 	for _, s := range fit.Segments {
 		ours.From, ours.Implementation = append(ours.From, s.From), append(ours.Implementation, s.Implementation)
@@ -186,6 +178,20 @@ func (out *Predicted) add(p *past, from []*timings.Set, fit *thresholds.Result, 
 	low, high := fit.Curves.Sizes[0], fit.Curves.Sizes[len(fit.Curves.Sizes)-1]
 	out.Ours.add(p, run, ours, low, high)
 	out.Obvious.add(p, run, rules.Obvious().Choose(from...), low, high)
+}
+
+// addThresholds adds the thresholds that a run found by itself, each with the interval that a fit of other runs has for it.
+// counts says of such an interval whether it counts.
+func (out *Intervals) addThresholds(fit, itself *thresholds.Result, counts func(s *thresholds.Segment) bool) {
+	for n := 1; n < len(itself.Segments); n++ {
+		found := itself.Segments[n]
+		switch s := sameSides(fit.Segments, itself.Segments[n-1].Implementation, found.Implementation, found.From); {
+		case s == nil:
+			out.New++
+		case counts(s):
+			out.add(math.Log(float64(s.Low)), math.Log(float64(s.From)), math.Log(float64(s.High)), found.From)
+		}
+	}
 }
 
 // sameSides returns the segment whose threshold is between two given implementations and nearest to a size, or nil if there

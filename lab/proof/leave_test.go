@@ -209,7 +209,7 @@ func TestRunsArePredictedFromFewSizes(t *testing.T) {
 	}
 	var none Intervals
 	fit := few.fit(h.runs[1:])
-	none.addSparse(few.cases[0].runs[1].Sizes(), &fit[0], &h.fit(h.runs[:1])[0])
+	none.addThresholds(&fit[0], &h.fit(h.runs[:1])[0], insideOf(few.cases[0].runs[1].Sizes(), fit[0].Curves.Sizes))
 	if none.Held.Of != 0 {
 		t.Errorf("a run without sizes in the gap is judged: %+v", none)
 	}

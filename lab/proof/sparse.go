@@ -48,22 +48,9 @@ func sparseSet(set *timings.Set) *timings.Set {
 	return &few
 }
 
-// addSparse adds the thresholds of a run of a case inside of the brackets that the fit of the other, sparse runs leaves open.
-func (out *Intervals) addSparse(sizes []int, fit, itself *thresholds.Result) {
-	if len(fit.Segments) == 0 {
-		return
-	}
-	for n := 1; n < len(itself.Segments); n++ {
-		found := itself.Segments[n]
-		s := sameSides(fit.Segments, itself.Segments[n-1].Implementation, found.Implementation, found.From)
-		if s == nil {
-			out.New++
-			continue
-		}
-		if inside(sizes, fit.Curves.Sizes, s.From) >= sparseInside {
-			out.add(math.Log(float64(s.Low)), math.Log(float64(s.From)), math.Log(float64(s.High)), found.From)
-		}
-	}
+// insideOf says of a threshold whether enough sizes of the run that judges it are between the two measured ones beside it.
+func insideOf(sizes, measured []int) func(s *thresholds.Segment) bool {
+	return func(s *thresholds.Segment) bool { return inside(sizes, measured, s.From) >= sparseInside }
 }
 
 // inside returns how many sizes are strictly between the two measured ones beside a threshold.
