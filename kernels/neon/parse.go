@@ -93,6 +93,7 @@ func parse(source string) (*text, error) {
 			f.lines = append(f.lines, line{comment: strings.TrimPrefix(s, "\t// ")})
 		case strings.HasSuffix(s, ":"):
 			f.lines = append(f.lines, line{label: strings.TrimSuffix(s, ":")})
+		case strings.HasSuffix(f.name, wide): // is left out, and has operands that this command does not know
 		default:
 			l, err := instruction(strings.TrimSpace(s))
 			if err != nil {
