@@ -13,8 +13,9 @@ import (
 
 // arithmetic is what one goroutine computes with.
 type arithmetic struct {
-	// multiply computes c = alpha·a·b + beta·c, where a is m×k. b is k×n, or n×k if transposed is set. All are without gaps.
-	multiply func(c, a, b []float32, m, n, k int, transposed bool, alpha, beta float32)
+	// multiply computes c = alpha·a·b + beta·c, where a is m×k. b is k×n, or n×k if transposed is set. All are without gaps. part
+	// says that other blocks have the rest of a head's queries.
+	multiply func(c, a, b []float32, m, n, k int, transposed, part bool, alpha, beta float32)
 	// The passes of a softmax: see package softmax.
 	largest      func(x []float32) float32
 	exponentials func(dst, src []float32, shift float32) float32
@@ -24,8 +25,10 @@ type arithmetic struct {
 func inGo(p Params, workers int) (kernels.Loop, error) {
 	return newLoop(p, workers, func() arithmetic {
 		m := gemm.NewSerial()
-		return arithmetic{func(c, a, b []float32, rows, n, k int, transposed bool, alpha, beta float32) {
-			m.Compute(gemm.Product{C: c, A: a, B: b, M: rows, K: k, N: n, TransposeB: transposed, Alpha: alpha, Beta: beta, Before: c})
+		return arithmetic{func(c, a, b []float32, rows, n, k int, transposed, part bool, alpha, beta float32) {
+			m.Compute(gemm.Product{
+				C: c, A: a, B: b, M: rows, K: k, N: n, TransposeB: transposed, Part: part, Alpha: alpha, Beta: beta, Before: c,
+			})
 		}, softmax.Largest, softmax.Exponentials, softmax.Scale}
 	}), nil
 }
@@ -36,7 +39,7 @@ func byOpenBLAS() kernels.Makers[Params] {
 	return kernels.Probed(openblas.Probe, openblas.Version, kernels.LoopNamed("openblas", "openblas-parallel",
 		func(p Params, workers int) (kernels.Loop, error) {
 			return newLoop(p, workers, func() arithmetic {
-				return arithmetic{func(c, a, b []float32, m, n, k int, transposed bool, alpha, beta float32) {
+				return arithmetic{func(c, a, b []float32, m, n, k int, transposed, _ bool, alpha, beta float32) {
 					rowB := n
 					if transposed {
 						rowB = k
@@ -50,7 +53,7 @@ func byOpenBLAS() kernels.Makers[Params] {
 func byAccelerate(p Params, workers int) (kernels.Loop, error) {
 	return newLoop(p, workers, func() arithmetic {
 		return arithmetic{
-			func(c, a, b []float32, m, n, k int, transposed bool, alpha, beta float32) {
+			func(c, a, b []float32, m, n, k int, transposed, _ bool, alpha, beta float32) {
 				accelerate.Gemm(false, transposed, m, n, k, alpha, a, b, beta, c)
 			},
 			accelerate.Max,
@@ -139,11 +142,12 @@ func (w *worker) block(p Params, y, q, k, v []float32, query, rows, n, m int) {
 	for r := range rows {
 		w.most[r], w.sums[r] = float32(math.Inf(-1)), 0
 	}
+	part := n > unit // no division of fewer queries
 	end := p.visible(query+rows-1, n, m)
 	for first := 0; first < end; first += tileKeys {
 		count := min(tileKeys, end-first)
 		keys, values := k[first*c:(first+count)*c], v[first*c:(first+count)*c]
-		w.multiply(w.scores, q, keys, rows, count, c, true, scale, 0)
+		w.multiply(w.scores, q, keys, rows, count, c, true, part, scale, 0)
 		for r := range rows {
 			seen := min(count, max(0, p.visible(query+r, n, m)-first))
 			w.weigh(r, w.scores[r*count:(r+1)*count], seen, y[r*c:(r+1)*c], first > 0)
@@ -153,10 +157,10 @@ func (w *worker) block(p Params, y, q, k, v []float32, query, rows, n, m int) {
 			beta = 1
 		}
 		if p.visible(query, n, m)-first < count && !finite(values) {
-			w.addVisible(p, y, values, query, rows, n, m, first, count, beta)
+			w.addVisible(p, y, values, query, rows, n, m, first, count, part, beta)
 			continue
 		}
-		w.multiply(y, w.scores, values, rows, c, count, false, 1, beta)
+		w.multiply(y, w.scores, values, rows, c, count, false, part, 1, beta)
 	}
 	for r := range rows {
 		w.scale(y[r*c:(r+1)*c], float32(1/w.sums[r]))
@@ -188,11 +192,11 @@ func (w *worker) weigh(r int, scores []float32, seen int, out []float32, earlier
 }
 
 // addVisible adds the values of a tile to each query by itself, because weights of 0 would not hide a NaN or an infinity.
-func (w *worker) addVisible(p Params, y, values []float32, query, rows, n, m, first, count int, beta float32) {
+func (w *worker) addVisible(p Params, y, values []float32, query, rows, n, m, first, count int, part bool, beta float32) {
 	c := p.Width
 	for r := range rows {
 		if seen := min(count, p.visible(query+r, n, m)-first); seen > 0 {
-			w.multiply(y[r*c:(r+1)*c], w.scores[r*count:], values, 1, c, seen, false, 1, beta)
+			w.multiply(y[r*c:(r+1)*c], w.scores[r*count:], values, 1, c, seen, false, part, 1, beta)
 		}
 	}
 }

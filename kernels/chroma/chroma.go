@@ -104,7 +104,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(1, kernels.OverRows(newLoop)), // rows are packed faster
+		kernels.Revised(2, kernels.OverRows(newLoop)), // classes are dot products
 		kernels.OpenBLAS(newBLAS),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendClasses),

@@ -91,7 +91,7 @@ var Conv2D = kernels.Declare(kernels.Op[Params]{
 })
 
 var implementations = []kernels.Makers[Params]{
-	kernels.Revised(2, kernels.InGo(newOwn, newOwnParallel)), // panels are filled faster
+	kernels.Revised(3, kernels.InGo(newOwn, newOwnParallel)), // few outputs slide
 	kernels.OpenBLAS(newBLAS),
 	kernels.Framework("", newFramework),
 	kernels.KernelText("", appendLayer),

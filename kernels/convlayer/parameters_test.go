@@ -158,6 +158,7 @@ func TestPartsAlone(t *testing.T) {
 		{In: 6, Out: 4, Kernel: 3, Stride: 1, Padding: 1, Batch: 3},
 		{In: 8, Out: 6, Kernel: 4, Stride: 2, Dilation: 2, Groups: 2, Batch: 2},
 		{In: 20, Out: 20, Kernel: 5, Stride: 1, Padding: 2, Groups: 20},
+		{In: 4, Out: 6, Kernel: 5, Stride: 1, Padding: 2, Groups: 2},
 	} {
 		const n = 2100
 		p := noise(l.images(), 1)
@@ -191,6 +192,42 @@ func TestPartsAlone(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Layers of few outputs slide where a row of outputs is long enough. Some of the rows have several strips.
+func TestSliding(t *testing.T) {
+	b := kerneltest.Backends(t)
+	b.Pool = pool.New(3)
+	defer b.Pool.Close()
+	dilated := func(l *ImageLayer) { l.Dilation = Pair{1, 2} }
+	for _, v := range []struct {
+		op    *kernels.Op[Params]
+		shape kernels.Shape
+	}{
+		{&Conv1D, line1D(3, 2, 5, 1).At(2*stripColumns + 50)},
+		{&Conv1D, line1D(1, 1, 9, 1).At(5*stripColumns + 16)},
+		{&Conv1D, line1D(2, 4, 9, 2).At(3000)},
+		{&Conv1D, line1D(5, 3, 8, 4).At(400)},
+		{with(Conv1D, 1, dilated), line1D(5, 3, 6, 4).At(400)},
+		{with(Conv1D, 1, dilated), line1D(4, 4, 3, 1).At(2000)},
+		{&Conv2D, line2D(2, 3, 3, 1, 40).At(70)},
+		{&Conv2D, line2D(1, 2, 3, 2, 7).At(2*stripColumns + 300)},
+		{&Conv2D, line2D(7, 4, 5, 1, 6).At(45)},
+	} {
+		for _, name := range []string{"go", "go-parallel"} {
+			o := newOwnParallel(v.op.Params(v.shape), b.Pool).(*own)
+			if o.geometry = o.at(v.shape); !o.sliding() {
+				t.Errorf("%v does not slide", v.shape)
+			}
+			kerneltest.Shapes(t, v.op, b, name, v.shape)
+		}
+	}
+	for _, s := range []kernels.Shape{line1D(3, 5, 5, 1).At(2000), line1D(3, 4, 5, 1).At(38), line1D(3, 4, 1, 1).At(191)} {
+		o := newOwn(Conv1D.Params(s)).(*own)
+		if o.geometry = o.at(s); o.sliding() {
+			t.Errorf("%v slides", s)
 		}
 	}
 }

@@ -74,7 +74,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(2, kernels.InGo(InGo, InParallel)), // rows are packed faster, and once
+		kernels.Revised(3, kernels.InGo(InGo, InParallel)), // narrow products are dot products
 		kernels.OpenBLAS(ByOpenBLAS),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return ByAccelerate(p), nil }),
 		kernels.KernelTextFor("", ByText),

@@ -107,7 +107,7 @@ var Op = kernels.Declare(declared("lora", "y[r,o] = scale·Σₖ (Σᵢ x[r,i]·
 	func(s kernels.Shape) Params { return noise(s, false) },
 	// The matrices, x or y, and the operations.
 	[]surface.Feature{kernels.Power(1, 1, 0), kernels.Power(1, 0, 1), kernels.Power(1, 1, 1)},
-	kernels.Revised(3, kernels.InGo(inGo, inParallel)))) // blocks stay in the nearest cache
+	kernels.Revised(4, kernels.InGo(inGo, inParallel)))) // products with A are dot products, those with B take fewer calls
 
 // OnLayer declares an adapter on its layer.
 var OnLayer = kernels.Declare(declared("lora-linear",
@@ -115,7 +115,7 @@ var OnLayer = kernels.Declare(declared("lora-linear",
 	func(s kernels.Shape) Params { return noise(s, true) },
 	// The weights, the operations of the layer, and those of the adapter.
 	[]surface.Feature{kernels.Power(2, 0, 0), kernels.Power(2, 0, 1), kernels.Power(1, 1, 1)},
-	kernels.Revised(3, kernels.InGo(inGo, inParallel)))) // blocks stay in the nearest cache
+	kernels.Revised(4, kernels.InGo(inGo, inParallel)))) // products with A are dot products, those with B take fewer calls
 
 func declared(
 	name, formula string, params func(s kernels.Shape) Params, features []surface.Feature, own kernels.Makers[Params],

@@ -115,7 +115,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(1, onCores("go", "go-parallel", inGo), "go-parallel"), // chunks are shorter
+		// Products of few coefficients are dot products. Chunks are shorter.
+		kernels.Revised(1, kernels.Revised(1, onCores("go", "go-parallel", inGo), "go-parallel")),
 		kernels.Revised(1, onOpenBLAS(), "openblas-parallel"),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendCoefficients),

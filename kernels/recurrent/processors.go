@@ -80,7 +80,7 @@ func (c *cell) blocks(p Params, count int) []block {
 					}
 				}
 			}
-			return gemm.Pack(matrix, width, c.gates*b.units)
+			return gemm.PackPart(matrix, width, c.gates*b.units)
 		}
 		of := func(bias []float32) (part []float32) {
 			for gate := 0; bias != nil && gate < c.gates; gate++ {

@@ -145,7 +145,8 @@ func declare(c *cell) kernels.Op[Params] {
 			return wideLine, s[batch]
 		},
 		By: []kernels.Makers[Params]{
-			kernels.Revised(1, kernels.InGo(c.newOwn, c.newOwnParallel), "go-parallel"), // smaller products are divided
+			// Products take fewer calls of kernels. Smaller products are divided.
+			kernels.Revised(1, kernels.Revised(1, kernels.InGo(c.newOwn, c.newOwnParallel), "go-parallel")),
 			kernels.OpenBLAS(c.newOpenBLAS),
 			kernels.Framework("", c.newFramework),
 			kernels.KernelText("", c.appendLayer),

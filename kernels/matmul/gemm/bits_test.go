@@ -34,13 +34,44 @@ func TestSameBits(t *testing.T) {
 		hash := fnv.New64a()
 		c := make([]float32, rows*16)
 		for n := 1; n <= terms; n++ {
-			narrow[rows](&c[0], 4*16, &a[0], &b[0], 4*16, n, n%3 > 0)
+			narrow.tiles[rows](&c[0], 4*16, &a[0], &b[0], 4*16, 0, n, 1, n%3 > 0)
 			for _, v := range c {
 				hash.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
 			}
 		}
 		if got := hash.Sum64(); got != sameBits[rows] {
 			t.Errorf("%d rows: hash %#016x, want %#016x", rows, got, sameBits[rows])
+		}
+	}
+}
+
+// sameDotBits are hashes of the results of the narrow kernels of dot products by their rows. They were computed with AVX2.
+var sameDotBits = [4]uint64{
+	1: 0x0546ec72f35d9eab,
+	2: 0x5d595646a6c27831,
+	3: 0x3331a58043dcca19,
+}
+
+// TestSameBitsOfDots is TestSameBits for dot products.
+func TestSameBitsOfDots(t *testing.T) {
+	if fastest() == nil {
+		t.Skip("this processor has no vector code")
+	}
+	const terms, groups = 40, 2
+	x, y := make([]float32, 3*terms), make([]float32, groups*dotColumns*terms)
+	kernels.Noise(x, 1)
+	kernels.Noise(y, 2)
+	for rows := 1; rows <= 3; rows++ {
+		hash := fnv.New64a()
+		c := make([]float32, rows*groups*dotColumns)
+		for n := 1; n <= terms; n++ {
+			narrow.dots[rows](&c[0], 4*groups*dotColumns, &x[0], 4*terms, &y[0], 4*terms, n, groups, n%3 > 0)
+			for _, v := range c {
+				hash.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+			}
+		}
+		if got := hash.Sum64(); got != sameDotBits[rows] {
+			t.Errorf("%d rows: hash %#016x, want %#016x", rows, got, sameDotBits[rows])
 		}
 	}
 }

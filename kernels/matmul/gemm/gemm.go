@@ -8,7 +8,8 @@
 //
 // A product is cut to fit the caches. A panel of 16 columns of B stays in the first-level cache, and a block of rows of A in
 // the second-level cache. A kernel (AVX2 and FMA, AVX-512, NEON, or Go) computes tiles of 6×16 or 12×16 sums in registers. Panels
-// are copied first, so that a kernel reads one piece of memory from its beginning to its end.
+// are copied first, so that a kernel reads one piece of memory from its beginning to its end. A narrow product has few columns, or
+// few rows and a B that is stored as its transpose. Other kernels compute its elements as dot products of rows and columns.
 //
 // Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008; F. Van Zee,
 // R. van de Geijn, BLIS, ACM TOMS 41(3), 2015.
@@ -51,6 +52,7 @@ type Multiplier struct {
 	workers []worker
 	product product
 	rows    PackedRows // of a product in parts
+	narrow  []float32  // of a narrow product, the rows of op(A) or the columns of op(B)
 }
 
 // NewSerial returns a Multiplier that computes on the calling goroutine.
@@ -71,8 +73,10 @@ type product struct {
 	computed      Computed    // the same
 	packedRows    *PackedRows // takes the place of a, in blocks of depth columns; nil for none
 	bias          []float32   // of each row, to which its sums are added; nil for none
+	x, y          []float32   // of a narrow product, take the place of a and b: see dots
 	m, k, n       int
 	add           bool
+	part          bool      // of a larger product
 	turnedA       bool      // a is k×m
 	turnedB       bool      // b is n×k
 	alpha, beta   float32   // of A·B, and of before
@@ -119,10 +123,13 @@ type Product struct {
 	C, A, B                []float32
 	M, K, N                int
 	TransposeA, TransposeB bool
-	// Alpha multiplies the values of A before they are multiplied by those of B.
+	// Alpha multiplies the values of A before they are multiplied by those of B, or those of B if it has few columns.
 	Alpha, Beta float32
 	// Before is not read if Beta is 0, and may then be nil. It may be C itself.
 	Before []float32
+	// Part says that C is some rows or columns of a larger product. It is then never computed as a narrow one, so that its bits do
+	// not depend on how a caller divides the larger product.
+	Part bool
 }
 
 // Compute computes a product. C must not overlap A or B, and it is read only if it is Before. Compute panics if a slice is
@@ -135,7 +142,7 @@ func (m *Multiplier) Compute(p Product) {
 	if p.Beta != 0 {
 		holds("Before", p.Before, p.M, p.N)
 	}
-	m.run(product{c: p.C, a: p.A, b: p.B, m: p.M, k: p.K, n: p.N, turnedA: p.TransposeA, turnedB: p.TransposeB,
+	m.run(product{c: p.C, a: p.A, b: p.B, m: p.M, k: p.K, n: p.N, turnedA: p.TransposeA, turnedB: p.TransposeB, part: p.Part,
 		alpha: p.Alpha, beta: p.Beta, before: p.Before, add: p.Beta != 0})
 }
 
@@ -173,13 +180,14 @@ func (m *Multiplier) run(p product) {
 	if p.unpacked() {
 		p.depth = fewDepth
 	}
+	m.dots(&p)
 	m.product = p
 	m.product.divide()
 	parts := ceilDiv(p.m, m.product.rows) * m.product.across
 	if parts == 1 {
 		m.product.Do(0, 0, 1)
 	} else {
-		if p.packedRows == nil && p.m > 1 && m.product.rows >= p.m {
+		if p.x == nil && p.packedRows == nil && p.m > 1 && m.product.rows >= p.m {
 			m.packRows()
 		}
 		m.pool.Run(parts, 1, &m.product)

@@ -359,10 +359,11 @@ func TestPanics(t *testing.T) {
 		{"no columns", "gemm: 2×2 by 2×0: want dimensions of at least 1", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 0, x[:2]) }},
 		{"short c", "gemm: C has 3 values, want at least 2×2", func() { NewSerial().MultiplyComputed(x[:3], PackRows(x, 2, 2), &stored{}, 2, x[:2]) }},
 		{"long bias", "gemm: 4 biases, want one for each of 2 rows", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 2, x) }},
-		{"short rows apart", "gemm: B has 4 values, want at least 1·3 + 2", func() { new(Slider).Add(x[:2], x[:2], x, 3) }},
-		{"rows too far apart to multiply", "gemm: B has 4 values, want at least 2·4611686018427387904 + 1", func() { new(Slider).Add(x[:1], x[:3], x, 1<<62) }},
-		{"and once more around", "gemm: B has 4 values, want at least 4·4611686018427387904 + 1", func() { new(Slider).Add(x[:1], make([]float32, 5), x, 1<<62) }},
-		{"no values of a", "gemm: 0 values of A and rows 1 apart: want at least 1, and rows at least 0 apart", func() { new(Slider).Add(x, nil, x, 1) }},
+		{"short rows apart", "gemm: B has 4 values, want at least 1·3 + 2", func() { new(Slider).Add(x, 2, 2, x[:2], 1, x, 3) }},
+		{"rows too far apart to multiply", "gemm: B has 4 values, want at least 2·4611686018427387904 + 1", func() { new(Slider).Add(x, 1, 1, x[:3], 1, x, 1<<62) }},
+		{"and once more around", "gemm: B has 4 values, want at least 4·4611686018427387904 + 1", func() { new(Slider).Add(x, 1, 1, make([]float32, 5), 1, x, 1<<62) }},
+		{"no values of a", "gemm: 0 values of A in 1 rows and rows of B 1 apart: want whole rows, 1 to 6, and at least 0 apart", func() { new(Slider).Add(x, 1, 1, nil, 1, x, 1) }},
+		{"rows of C too far apart to multiply", "gemm: C has 4 values, want at least 2·4611686018427387904 + 1", func() { new(Slider).Add(x, 1<<62, 1, x[:3], 3, x, 1) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer func() {

@@ -4,7 +4,7 @@ package gemm
 
 // others returns the kernels that this processor can run besides its fastest ones, with functions that choose them.
 func others() map[string]func() (back func()) {
-	with := func(kernels []kernel) func() func() {
+	with := func(kernels *instructions) func() func() {
 		return func() func() {
 			before := vectors
 			use(kernels)
@@ -16,7 +16,7 @@ func others() map[string]func() (back func()) {
 	if best != nil {
 		all["go"] = with(nil)
 	}
-	if len(best) > len(narrow) { // AVX-512 runs on processors with AVX2
+	if best != nil && best != narrow { // AVX-512 runs on processors with AVX2
 		all["avx2"] = with(narrow)
 	}
 	return all

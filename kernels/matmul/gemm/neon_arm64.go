@@ -2,38 +2,56 @@
 
 package gemm
 
-// multiply1SIMD computes 1×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[1·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart.
+// multiply1SIMD computes 1×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[1·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
 //
 //go:noescape
-func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply2SIMD computes 2×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[2·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart.
+// multiply2SIMD computes 2×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[2·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
 //
 //go:noescape
-func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply3SIMD computes 3×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[3·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart.
+// multiply3SIMD computes 3×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[3·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
 //
 //go:noescape
-func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply4SIMD computes 4×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[4·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart.
+// multiply4SIMD computes 4×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[4·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
 //
 //go:noescape
-func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply5SIMD computes 5×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[5·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart.
+// multiply5SIMD computes 5×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[5·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
 //
 //go:noescape
-func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply6SIMD computes 6×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[6·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart.
+// multiply6SIMD computes 6×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[6·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
 //
 //go:noescape
-func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+
+// dot1SIMD computes 1×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+//
+//go:noescape
+func dot1SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+
+// dot2SIMD computes 2×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+//
+//go:noescape
+func dot2SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+
+// dot3SIMD computes 3×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+//
+//go:noescape
+func dot3SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)

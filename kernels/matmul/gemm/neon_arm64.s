@@ -2,15 +2,18 @@
 
 #include "textflag.h"
 
-// func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
-TEXT ·multiply1SIMD(SB), NOSPLIT, $0-49
+// func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+TEXT ·multiply1SIMD(SB), NOSPLIT, $0-65
 	MOVD c+0(FP), R0
 	MOVD rowC+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD b+24(FP), R3
-	MOVD rowB+32(FP), R4
-	MOVD terms+40(FP), R5
-	ADD R4<<1, R4, R6
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	ADD R3<<1, R3, R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+48(FP), R7
+	MOVD R2, R6
 	WORD $0x4f000414 // movi v20.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
@@ -27,61 +30,61 @@ TEXT ·multiply1SIMD(SB), NOSPLIT, $0-49
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
-	SUBS $4, R5, R5
+	SUBS $4, R7, R7
 	BLT few
 
 turn:
-	FLDPQ (R3), (F4, F3)
-	FLDPQ 32(R3), (F2, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R16
+	ADD R3, R6, R16
 	FLDPQ (R16), (F4, F3)
 	FLDPQ 32(R16), (F2, F1)
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
-	ADD R4<<1, R3, R17
+	ADD R3<<1, R6, R17
 	FLDPQ (R17), (F4, F3)
 	FLDPQ 32(R17), (F2, F1)
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801085 // fmla v5.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106c // fmla v12.4s, v3.4s, v0.s[0]
 	WORD $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	ADD R6, R3, R19
+	ADD R4, R6, R19
 	FLDPQ (R19), (F4, F3)
 	FLDPQ 32(R19), (F2, F1)
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f80108b // fmla v11.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106a // fmla v10.4s, v3.4s, v0.s[0]
 	WORD $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
 	WORD $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
-	ADD R4<<2, R3, R3
-	ADD $16, R2, R2
-	SUBS $4, R5, R5
+	ADD R3<<2, R6, R6
+	ADD $16, R5, R5
+	SUBS $4, R7, R7
 	BGE turn
 
 few:
-	ADDS $4, R5, R5
+	ADDS $4, R7, R7
 	BEQ done
 
 one:
-	FLDPQ (R3), (F4, F3)
-	FLDPQ 32(R3), (F2, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R3
-	ADD $4, R2, R2
-	SUBS $1, R5, R5
+	ADD R3, R6, R6
+	ADD $4, R5, R5
+	SUBS $1, R7, R7
 	BNE one
 
 done:
@@ -97,33 +100,44 @@ done:
 	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
 	WORD $0x4e21d4e3 // fadd v3.4s, v7.4s, v1.4s
 	WORD $0x4e20d4c2 // fadd v2.4s, v6.4s, v0.4s
-	MOVBU add+48(FP), R2
-	CMP $0, R2
+	MOVBU add+64(FP), R5
+	CMP $0, R5
 	BEQ set
-	MOVD R0, R2
-	FLDPQ (R2), (F1, F0)
+	MOVD R0, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R1, R2, R2
+	ADD R1, R5, R5
 
 set:
-	FSTPQ (F5, F4), (R0)
-	FSTPQ (F3, F2), 32(R0)
-	ADD R1, R0, R0
+	MOVD R0, R5
+	FSTPQ (F5, F4), (R5)
+	FSTPQ (F3, F2), 32(R5)
+	ADD R1, R5, R5
+	ADD $64, R0, R0
+	MOVD nextB+40(FP), R14
+	ADD R14, R2, R2
+	MOVD panels+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, panels+56(FP)
+	BNE panel
 	RET
 
-// func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
-TEXT ·multiply2SIMD(SB), NOSPLIT, $0-49
+// func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+TEXT ·multiply2SIMD(SB), NOSPLIT, $0-65
 	MOVD c+0(FP), R0
 	MOVD rowC+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD b+24(FP), R3
-	MOVD rowB+32(FP), R4
-	MOVD terms+40(FP), R5
-	ADD R4<<1, R4, R6
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	ADD R3<<1, R3, R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+48(FP), R7
+	MOVD R2, R6
 	WORD $0x4f000414 // movi v20.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
@@ -140,86 +154,86 @@ TEXT ·multiply2SIMD(SB), NOSPLIT, $0-49
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
-	SUBS $4, R5, R5
+	SUBS $4, R7, R7
 	BLT few
 
 turn:
-	FLDPQ (R3), (F4, F3)
-	FLDPQ 32(R3), (F2, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R16
+	ADD R3, R6, R16
 	FLDPQ (R16), (F4, F3)
 	FLDPQ 32(R16), (F2, F1)
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801089 // fmla v9.4s, v4.4s, v0.s[0]
 	WORD $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f801085 // fmla v5.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106c // fmla v12.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	ADD R4<<1, R3, R17
+	ADD R3<<1, R6, R17
 	FLDPQ (R17), (F4, F3)
 	FLDPQ 32(R17), (F2, F1)
-	FMOVS 16(R2), F0
+	FMOVS 16(R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	FMOVS 20(R2), F0
+	FMOVS 20(R5), F0
 	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
-	ADD R6, R3, R19
+	ADD R4, R6, R19
 	FLDPQ (R19), (F4, F3)
 	FLDPQ 32(R19), (F2, F1)
-	FMOVS 24(R2), F0
+	FMOVS 24(R5), F0
 	WORD $0x4f801089 // fmla v9.4s, v4.4s, v0.s[0]
 	WORD $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 28(R2), F0
+	FMOVS 28(R5), F0
 	WORD $0x4f801085 // fmla v5.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106c // fmla v12.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	ADD R4<<2, R3, R3
-	ADD $32, R2, R2
-	SUBS $4, R5, R5
+	ADD R3<<2, R6, R6
+	ADD $32, R5, R5
+	SUBS $4, R7, R7
 	BGE turn
 
 few:
-	ADDS $4, R5, R5
+	ADDS $4, R7, R7
 	BEQ done
 
 one:
-	FLDPQ (R3), (F4, F3)
-	FLDPQ 32(R3), (F2, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R3
-	ADD $8, R2, R2
-	SUBS $1, R5, R5
+	ADD R3, R6, R6
+	ADD $8, R5, R5
+	SUBS $1, R7, R7
 	BNE one
 
 done:
@@ -231,43 +245,54 @@ done:
 	WORD $0x4e2cd5e4 // fadd v4.4s, v15.4s, v12.4s
 	WORD $0x4e2bd5c3 // fadd v3.4s, v14.4s, v11.4s
 	WORD $0x4e2ad5a2 // fadd v2.4s, v13.4s, v10.4s
-	MOVBU add+48(FP), R2
-	CMP $0, R2
+	MOVBU add+64(FP), R5
+	CMP $0, R5
 	BEQ set
-	MOVD R0, R2
-	FLDPQ (R2), (F1, F0)
+	MOVD R0, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
 	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R1, R2, R2
+	ADD R1, R5, R5
 
 set:
-	FSTPQ (F9, F8), (R0)
-	FSTPQ (F7, F6), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F5, F4), (R0)
-	FSTPQ (F3, F2), 32(R0)
-	ADD R1, R0, R0
+	MOVD R0, R5
+	FSTPQ (F9, F8), (R5)
+	FSTPQ (F7, F6), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F5, F4), (R5)
+	FSTPQ (F3, F2), 32(R5)
+	ADD R1, R5, R5
+	ADD $64, R0, R0
+	MOVD nextB+40(FP), R14
+	ADD R14, R2, R2
+	MOVD panels+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, panels+56(FP)
+	BNE panel
 	RET
 
-// func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
-TEXT ·multiply3SIMD(SB), NOSPLIT, $0-49
+// func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+TEXT ·multiply3SIMD(SB), NOSPLIT, $0-65
 	MOVD c+0(FP), R0
 	MOVD rowC+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD b+24(FP), R3
-	MOVD rowB+32(FP), R4
-	MOVD terms+40(FP), R5
-	ADD R4<<1, R4, R6
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	ADD R3<<1, R3, R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+48(FP), R7
+	MOVD R2, R6
 	WORD $0x4f00041c // movi v28.4s, #0
 	WORD $0x4f00041b // movi v27.4s, #0
 	WORD $0x4f00041a // movi v26.4s, #0
@@ -292,111 +317,111 @@ TEXT ·multiply3SIMD(SB), NOSPLIT, $0-49
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
-	SUBS $4, R5, R5
+	SUBS $4, R7, R7
 	BLT few
 
 turn:
-	FLDPQ (R3), (F4, F3)
-	FLDPQ 32(R3), (F2, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
 	WORD $0x4f80109c // fmla v28.4s, v4.4s, v0.s[0]
 	WORD $0x4f80107b // fmla v27.4s, v3.4s, v0.s[0]
 	WORD $0x4f80105a // fmla v26.4s, v2.4s, v0.s[0]
 	WORD $0x4f801039 // fmla v25.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801098 // fmla v24.4s, v4.4s, v0.s[0]
 	WORD $0x4f801077 // fmla v23.4s, v3.4s, v0.s[0]
 	WORD $0x4f801056 // fmla v22.4s, v2.4s, v0.s[0]
 	WORD $0x4f801035 // fmla v21.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R16
+	ADD R3, R6, R16
 	FLDPQ (R16), (F4, F3)
 	FLDPQ 32(R16), (F2, F1)
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f80108d // fmla v13.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106c // fmla v12.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 16(R2), F0
+	FMOVS 16(R5), F0
 	WORD $0x4f801089 // fmla v9.4s, v4.4s, v0.s[0]
 	WORD $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 20(R2), F0
+	FMOVS 20(R5), F0
 	WORD $0x4f801085 // fmla v5.4s, v4.4s, v0.s[0]
 	WORD $0x4f801070 // fmla v16.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104f // fmla v15.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	ADD R4<<1, R3, R17
+	ADD R3<<1, R6, R17
 	FLDPQ (R17), (F4, F3)
 	FLDPQ 32(R17), (F2, F1)
-	FMOVS 24(R2), F0
+	FMOVS 24(R5), F0
 	WORD $0x4f80109c // fmla v28.4s, v4.4s, v0.s[0]
 	WORD $0x4f80107b // fmla v27.4s, v3.4s, v0.s[0]
 	WORD $0x4f80105a // fmla v26.4s, v2.4s, v0.s[0]
 	WORD $0x4f801039 // fmla v25.4s, v1.4s, v0.s[0]
-	FMOVS 28(R2), F0
+	FMOVS 28(R5), F0
 	WORD $0x4f801098 // fmla v24.4s, v4.4s, v0.s[0]
 	WORD $0x4f801077 // fmla v23.4s, v3.4s, v0.s[0]
 	WORD $0x4f801056 // fmla v22.4s, v2.4s, v0.s[0]
 	WORD $0x4f801035 // fmla v21.4s, v1.4s, v0.s[0]
-	FMOVS 32(R2), F0
+	FMOVS 32(R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	ADD R6, R3, R19
+	ADD R4, R6, R19
 	FLDPQ (R19), (F4, F3)
 	FLDPQ 32(R19), (F2, F1)
-	FMOVS 36(R2), F0
+	FMOVS 36(R5), F0
 	WORD $0x4f80108d // fmla v13.4s, v4.4s, v0.s[0]
 	WORD $0x4f80106c // fmla v12.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 40(R2), F0
+	FMOVS 40(R5), F0
 	WORD $0x4f801089 // fmla v9.4s, v4.4s, v0.s[0]
 	WORD $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 44(R2), F0
+	FMOVS 44(R5), F0
 	WORD $0x4f801085 // fmla v5.4s, v4.4s, v0.s[0]
 	WORD $0x4f801070 // fmla v16.4s, v3.4s, v0.s[0]
 	WORD $0x4f80104f // fmla v15.4s, v2.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	ADD R4<<2, R3, R3
-	ADD $48, R2, R2
-	SUBS $4, R5, R5
+	ADD R3<<2, R6, R6
+	ADD $48, R5, R5
+	SUBS $4, R7, R7
 	BGE turn
 
 few:
-	ADDS $4, R5, R5
+	ADDS $4, R7, R7
 	BEQ done
 
 one:
-	FLDPQ (R3), (F4, F3)
-	FLDPQ 32(R3), (F2, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
 	WORD $0x4f80109c // fmla v28.4s, v4.4s, v0.s[0]
 	WORD $0x4f80107b // fmla v27.4s, v3.4s, v0.s[0]
 	WORD $0x4f80105a // fmla v26.4s, v2.4s, v0.s[0]
 	WORD $0x4f801039 // fmla v25.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801098 // fmla v24.4s, v4.4s, v0.s[0]
 	WORD $0x4f801077 // fmla v23.4s, v3.4s, v0.s[0]
 	WORD $0x4f801056 // fmla v22.4s, v2.4s, v0.s[0]
 	WORD $0x4f801035 // fmla v21.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
 	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
 	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
 	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R3
-	ADD $12, R2, R2
-	SUBS $1, R5, R5
+	ADD R3, R6, R6
+	ADD $12, R5, R5
+	SUBS $1, R7, R7
 	BNE one
 
 done:
@@ -412,53 +437,64 @@ done:
 	WORD $0x4e30d664 // fadd v4.4s, v19.4s, v16.4s
 	WORD $0x4e2fd643 // fadd v3.4s, v18.4s, v15.4s
 	WORD $0x4e2ed622 // fadd v2.4s, v17.4s, v14.4s
-	MOVBU add+48(FP), R2
-	CMP $0, R2
+	MOVBU add+64(FP), R5
+	CMP $0, R5
 	BEQ set
-	MOVD R0, R2
-	FLDPQ (R2), (F1, F0)
+	MOVD R0, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
 	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R1, R2, R2
+	ADD R1, R5, R5
 
 set:
-	FSTPQ (F13, F12), (R0)
-	FSTPQ (F11, F10), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F9, F8), (R0)
-	FSTPQ (F7, F6), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F5, F4), (R0)
-	FSTPQ (F3, F2), 32(R0)
-	ADD R1, R0, R0
+	MOVD R0, R5
+	FSTPQ (F13, F12), (R5)
+	FSTPQ (F11, F10), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F9, F8), (R5)
+	FSTPQ (F7, F6), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F5, F4), (R5)
+	FSTPQ (F3, F2), 32(R5)
+	ADD R1, R5, R5
+	ADD $64, R0, R0
+	MOVD nextB+40(FP), R14
+	ADD R14, R2, R2
+	MOVD panels+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, panels+56(FP)
+	BNE panel
 	RET
 
-// func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
-TEXT ·multiply4SIMD(SB), NOSPLIT, $0-49
+// func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+TEXT ·multiply4SIMD(SB), NOSPLIT, $0-65
 	MOVD c+0(FP), R0
 	MOVD rowC+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD b+24(FP), R3
-	MOVD rowB+32(FP), R4
-	MOVD terms+40(FP), R5
-	ADD R4<<1, R4, R6
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	ADD R3<<1, R3, R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+48(FP), R7
+	MOVD R2, R6
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
@@ -475,196 +511,207 @@ TEXT ·multiply4SIMD(SB), NOSPLIT, $0-49
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-	SUBS $4, R5, R5
+	SUBS $4, R7, R7
 	BLT few
 
 turn:
-	FLDPQ (R3), (F20, F19)
-	FLDPQ 32(R3), (F18, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F20, F19)
+	FLDPQ 32(R6), (F18, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801291 // fmla v17.4s, v20.4s, v0.s[0]
 	WORD $0x4f801270 // fmla v16.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124f // fmla v15.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f80128d // fmla v13.4s, v20.4s, v0.s[0]
 	WORD $0x4f80126c // fmla v12.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124b // fmla v11.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801289 // fmla v9.4s, v20.4s, v0.s[0]
 	WORD $0x4f801268 // fmla v8.4s, v19.4s, v0.s[0]
 	WORD $0x4f801247 // fmla v7.4s, v18.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
 	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
 	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R16
+	ADD R3, R6, R16
 	FLDPQ (R16), (F20, F19)
 	FLDPQ 32(R16), (F18, F1)
-	FMOVS 16(R2), F0
+	FMOVS 16(R5), F0
 	WORD $0x4f801291 // fmla v17.4s, v20.4s, v0.s[0]
 	WORD $0x4f801270 // fmla v16.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124f // fmla v15.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 20(R2), F0
+	FMOVS 20(R5), F0
 	WORD $0x4f80128d // fmla v13.4s, v20.4s, v0.s[0]
 	WORD $0x4f80126c // fmla v12.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124b // fmla v11.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 24(R2), F0
+	FMOVS 24(R5), F0
 	WORD $0x4f801289 // fmla v9.4s, v20.4s, v0.s[0]
 	WORD $0x4f801268 // fmla v8.4s, v19.4s, v0.s[0]
 	WORD $0x4f801247 // fmla v7.4s, v18.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 28(R2), F0
+	FMOVS 28(R5), F0
 	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
 	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
 	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4<<1, R3, R17
+	ADD R3<<1, R6, R17
 	FLDPQ (R17), (F20, F19)
 	FLDPQ 32(R17), (F18, F1)
-	FMOVS 32(R2), F0
+	FMOVS 32(R5), F0
 	WORD $0x4f801291 // fmla v17.4s, v20.4s, v0.s[0]
 	WORD $0x4f801270 // fmla v16.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124f // fmla v15.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 36(R2), F0
+	FMOVS 36(R5), F0
 	WORD $0x4f80128d // fmla v13.4s, v20.4s, v0.s[0]
 	WORD $0x4f80126c // fmla v12.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124b // fmla v11.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 40(R2), F0
+	FMOVS 40(R5), F0
 	WORD $0x4f801289 // fmla v9.4s, v20.4s, v0.s[0]
 	WORD $0x4f801268 // fmla v8.4s, v19.4s, v0.s[0]
 	WORD $0x4f801247 // fmla v7.4s, v18.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 44(R2), F0
+	FMOVS 44(R5), F0
 	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
 	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
 	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R6, R3, R19
+	ADD R4, R6, R19
 	FLDPQ (R19), (F20, F19)
 	FLDPQ 32(R19), (F18, F1)
-	FMOVS 48(R2), F0
+	FMOVS 48(R5), F0
 	WORD $0x4f801291 // fmla v17.4s, v20.4s, v0.s[0]
 	WORD $0x4f801270 // fmla v16.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124f // fmla v15.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 52(R2), F0
+	FMOVS 52(R5), F0
 	WORD $0x4f80128d // fmla v13.4s, v20.4s, v0.s[0]
 	WORD $0x4f80126c // fmla v12.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124b // fmla v11.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 56(R2), F0
+	FMOVS 56(R5), F0
 	WORD $0x4f801289 // fmla v9.4s, v20.4s, v0.s[0]
 	WORD $0x4f801268 // fmla v8.4s, v19.4s, v0.s[0]
 	WORD $0x4f801247 // fmla v7.4s, v18.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 60(R2), F0
+	FMOVS 60(R5), F0
 	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
 	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
 	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4<<2, R3, R3
-	ADD $64, R2, R2
-	SUBS $4, R5, R5
+	ADD R3<<2, R6, R6
+	ADD $64, R5, R5
+	SUBS $4, R7, R7
 	BGE turn
 
 few:
-	ADDS $4, R5, R5
+	ADDS $4, R7, R7
 	BEQ done
 
 one:
-	FLDPQ (R3), (F20, F19)
-	FLDPQ 32(R3), (F18, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F20, F19)
+	FLDPQ 32(R6), (F18, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801291 // fmla v17.4s, v20.4s, v0.s[0]
 	WORD $0x4f801270 // fmla v16.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124f // fmla v15.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f80128d // fmla v13.4s, v20.4s, v0.s[0]
 	WORD $0x4f80126c // fmla v12.4s, v19.4s, v0.s[0]
 	WORD $0x4f80124b // fmla v11.4s, v18.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801289 // fmla v9.4s, v20.4s, v0.s[0]
 	WORD $0x4f801268 // fmla v8.4s, v19.4s, v0.s[0]
 	WORD $0x4f801247 // fmla v7.4s, v18.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
 	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
 	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R3
-	ADD $16, R2, R2
-	SUBS $1, R5, R5
+	ADD R3, R6, R6
+	ADD $16, R5, R5
+	SUBS $1, R7, R7
 	BNE one
 
 done:
-	MOVBU add+48(FP), R2
-	CMP $0, R2
+	MOVBU add+64(FP), R5
+	CMP $0, R5
 	BEQ set
-	MOVD R0, R2
-	FLDPQ (R2), (F1, F0)
+	MOVD R0, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
 	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
 	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R1, R2, R2
+	ADD R1, R5, R5
 
 set:
-	FSTPQ (F17, F16), (R0)
-	FSTPQ (F15, F14), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F13, F12), (R0)
-	FSTPQ (F11, F10), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F9, F8), (R0)
-	FSTPQ (F7, F6), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F5, F4), (R0)
-	FSTPQ (F3, F2), 32(R0)
-	ADD R1, R0, R0
+	MOVD R0, R5
+	FSTPQ (F17, F16), (R5)
+	FSTPQ (F15, F14), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F13, F12), (R5)
+	FSTPQ (F11, F10), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F9, F8), (R5)
+	FSTPQ (F7, F6), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F5, F4), (R5)
+	FSTPQ (F3, F2), 32(R5)
+	ADD R1, R5, R5
+	ADD $64, R0, R0
+	MOVD nextB+40(FP), R14
+	ADD R14, R2, R2
+	MOVD panels+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, panels+56(FP)
+	BNE panel
 	RET
 
-// func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
-TEXT ·multiply5SIMD(SB), NOSPLIT, $0-49
+// func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+TEXT ·multiply5SIMD(SB), NOSPLIT, $0-65
 	MOVD c+0(FP), R0
 	MOVD rowC+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD b+24(FP), R3
-	MOVD rowB+32(FP), R4
-	MOVD terms+40(FP), R5
-	ADD R4<<1, R4, R6
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	ADD R3<<1, R3, R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+48(FP), R7
+	MOVD R2, R6
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000414 // movi v20.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
@@ -685,231 +732,242 @@ TEXT ·multiply5SIMD(SB), NOSPLIT, $0-49
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-	SUBS $4, R5, R5
+	SUBS $4, R7, R7
 	BLT few
 
 turn:
-	FLDPQ (R3), (F24, F23)
-	FLDPQ 32(R3), (F22, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F24, F23)
+	FLDPQ 32(R6), (F22, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801315 // fmla v21.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f4 // fmla v20.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012d3 // fmla v19.4s, v22.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801311 // fmla v17.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f0 // fmla v16.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cf // fmla v15.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f80130d // fmla v13.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012ec // fmla v12.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cb // fmla v11.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f801309 // fmla v9.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 16(R2), F0
+	FMOVS 16(R5), F0
 	WORD $0x4f801305 // fmla v5.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e4 // fmla v4.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c3 // fmla v3.4s, v22.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R16
+	ADD R3, R6, R16
 	FLDPQ (R16), (F24, F23)
 	FLDPQ 32(R16), (F22, F1)
-	FMOVS 20(R2), F0
+	FMOVS 20(R5), F0
 	WORD $0x4f801315 // fmla v21.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f4 // fmla v20.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012d3 // fmla v19.4s, v22.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 24(R2), F0
+	FMOVS 24(R5), F0
 	WORD $0x4f801311 // fmla v17.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f0 // fmla v16.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cf // fmla v15.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 28(R2), F0
+	FMOVS 28(R5), F0
 	WORD $0x4f80130d // fmla v13.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012ec // fmla v12.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cb // fmla v11.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 32(R2), F0
+	FMOVS 32(R5), F0
 	WORD $0x4f801309 // fmla v9.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 36(R2), F0
+	FMOVS 36(R5), F0
 	WORD $0x4f801305 // fmla v5.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e4 // fmla v4.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c3 // fmla v3.4s, v22.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4<<1, R3, R17
+	ADD R3<<1, R6, R17
 	FLDPQ (R17), (F24, F23)
 	FLDPQ 32(R17), (F22, F1)
-	FMOVS 40(R2), F0
+	FMOVS 40(R5), F0
 	WORD $0x4f801315 // fmla v21.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f4 // fmla v20.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012d3 // fmla v19.4s, v22.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 44(R2), F0
+	FMOVS 44(R5), F0
 	WORD $0x4f801311 // fmla v17.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f0 // fmla v16.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cf // fmla v15.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 48(R2), F0
+	FMOVS 48(R5), F0
 	WORD $0x4f80130d // fmla v13.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012ec // fmla v12.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cb // fmla v11.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 52(R2), F0
+	FMOVS 52(R5), F0
 	WORD $0x4f801309 // fmla v9.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 56(R2), F0
+	FMOVS 56(R5), F0
 	WORD $0x4f801305 // fmla v5.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e4 // fmla v4.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c3 // fmla v3.4s, v22.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R6, R3, R19
+	ADD R4, R6, R19
 	FLDPQ (R19), (F24, F23)
 	FLDPQ 32(R19), (F22, F1)
-	FMOVS 60(R2), F0
+	FMOVS 60(R5), F0
 	WORD $0x4f801315 // fmla v21.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f4 // fmla v20.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012d3 // fmla v19.4s, v22.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 64(R2), F0
+	FMOVS 64(R5), F0
 	WORD $0x4f801311 // fmla v17.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f0 // fmla v16.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cf // fmla v15.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 68(R2), F0
+	FMOVS 68(R5), F0
 	WORD $0x4f80130d // fmla v13.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012ec // fmla v12.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cb // fmla v11.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 72(R2), F0
+	FMOVS 72(R5), F0
 	WORD $0x4f801309 // fmla v9.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 76(R2), F0
+	FMOVS 76(R5), F0
 	WORD $0x4f801305 // fmla v5.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e4 // fmla v4.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c3 // fmla v3.4s, v22.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4<<2, R3, R3
-	ADD $80, R2, R2
-	SUBS $4, R5, R5
+	ADD R3<<2, R6, R6
+	ADD $80, R5, R5
+	SUBS $4, R7, R7
 	BGE turn
 
 few:
-	ADDS $4, R5, R5
+	ADDS $4, R7, R7
 	BEQ done
 
 one:
-	FLDPQ (R3), (F24, F23)
-	FLDPQ 32(R3), (F22, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F24, F23)
+	FLDPQ 32(R6), (F22, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801315 // fmla v21.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f4 // fmla v20.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012d3 // fmla v19.4s, v22.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801311 // fmla v17.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012f0 // fmla v16.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cf // fmla v15.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f80130d // fmla v13.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012ec // fmla v12.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012cb // fmla v11.4s, v22.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f801309 // fmla v9.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 16(R2), F0
+	FMOVS 16(R5), F0
 	WORD $0x4f801305 // fmla v5.4s, v24.4s, v0.s[0]
 	WORD $0x4f8012e4 // fmla v4.4s, v23.4s, v0.s[0]
 	WORD $0x4f8012c3 // fmla v3.4s, v22.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R3
-	ADD $20, R2, R2
-	SUBS $1, R5, R5
+	ADD R3, R6, R6
+	ADD $20, R5, R5
+	SUBS $1, R7, R7
 	BNE one
 
 done:
-	MOVBU add+48(FP), R2
-	CMP $0, R2
+	MOVBU add+64(FP), R5
+	CMP $0, R5
 	BEQ set
-	MOVD R0, R2
-	FLDPQ (R2), (F1, F0)
+	MOVD R0, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
 	WORD $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
 	WORD $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
 	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
 	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R1, R2, R2
+	ADD R1, R5, R5
 
 set:
-	FSTPQ (F21, F20), (R0)
-	FSTPQ (F19, F18), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F17, F16), (R0)
-	FSTPQ (F15, F14), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F13, F12), (R0)
-	FSTPQ (F11, F10), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F9, F8), (R0)
-	FSTPQ (F7, F6), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F5, F4), (R0)
-	FSTPQ (F3, F2), 32(R0)
-	ADD R1, R0, R0
+	MOVD R0, R5
+	FSTPQ (F21, F20), (R5)
+	FSTPQ (F19, F18), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F17, F16), (R5)
+	FSTPQ (F15, F14), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F13, F12), (R5)
+	FSTPQ (F11, F10), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F9, F8), (R5)
+	FSTPQ (F7, F6), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F5, F4), (R5)
+	FSTPQ (F3, F2), 32(R5)
+	ADD R1, R5, R5
+	ADD $64, R0, R0
+	MOVD nextB+40(FP), R14
+	ADD R14, R2, R2
+	MOVD panels+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, panels+56(FP)
+	BNE panel
 	RET
 
-// func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
-TEXT ·multiply6SIMD(SB), NOSPLIT, $0-49
+// func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+TEXT ·multiply6SIMD(SB), NOSPLIT, $0-65
 	MOVD c+0(FP), R0
 	MOVD rowC+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD b+24(FP), R3
-	MOVD rowB+32(FP), R4
-	MOVD terms+40(FP), R5
-	ADD R4<<1, R4, R6
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	ADD R3<<1, R3, R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+48(FP), R7
+	MOVD R2, R6
 	WORD $0x4f000419 // movi v25.4s, #0
 	WORD $0x4f000418 // movi v24.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
@@ -934,253 +992,1667 @@ TEXT ·multiply6SIMD(SB), NOSPLIT, $0-49
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-	SUBS $4, R5, R5
+	SUBS $4, R7, R7
 	BLT few
 
 turn:
-	FLDPQ (R3), (F28, F27)
-	FLDPQ 32(R3), (F26, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F28, F27)
+	FLDPQ 32(R6), (F26, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801399 // fmla v25.4s, v28.4s, v0.s[0]
 	WORD $0x4f801378 // fmla v24.4s, v27.4s, v0.s[0]
 	WORD $0x4f801357 // fmla v23.4s, v26.4s, v0.s[0]
 	WORD $0x4f801036 // fmla v22.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801395 // fmla v21.4s, v28.4s, v0.s[0]
 	WORD $0x4f801374 // fmla v20.4s, v27.4s, v0.s[0]
 	WORD $0x4f801353 // fmla v19.4s, v26.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801391 // fmla v17.4s, v28.4s, v0.s[0]
 	WORD $0x4f801370 // fmla v16.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134f // fmla v15.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f80138d // fmla v13.4s, v28.4s, v0.s[0]
 	WORD $0x4f80136c // fmla v12.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134b // fmla v11.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 16(R2), F0
+	FMOVS 16(R5), F0
 	WORD $0x4f801389 // fmla v9.4s, v28.4s, v0.s[0]
 	WORD $0x4f801368 // fmla v8.4s, v27.4s, v0.s[0]
 	WORD $0x4f801347 // fmla v7.4s, v26.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 20(R2), F0
+	FMOVS 20(R5), F0
 	WORD $0x4f801385 // fmla v5.4s, v28.4s, v0.s[0]
 	WORD $0x4f801364 // fmla v4.4s, v27.4s, v0.s[0]
 	WORD $0x4f801343 // fmla v3.4s, v26.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R16
+	ADD R3, R6, R16
 	FLDPQ (R16), (F28, F27)
 	FLDPQ 32(R16), (F26, F1)
-	FMOVS 24(R2), F0
+	FMOVS 24(R5), F0
 	WORD $0x4f801399 // fmla v25.4s, v28.4s, v0.s[0]
 	WORD $0x4f801378 // fmla v24.4s, v27.4s, v0.s[0]
 	WORD $0x4f801357 // fmla v23.4s, v26.4s, v0.s[0]
 	WORD $0x4f801036 // fmla v22.4s, v1.4s, v0.s[0]
-	FMOVS 28(R2), F0
+	FMOVS 28(R5), F0
 	WORD $0x4f801395 // fmla v21.4s, v28.4s, v0.s[0]
 	WORD $0x4f801374 // fmla v20.4s, v27.4s, v0.s[0]
 	WORD $0x4f801353 // fmla v19.4s, v26.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 32(R2), F0
+	FMOVS 32(R5), F0
 	WORD $0x4f801391 // fmla v17.4s, v28.4s, v0.s[0]
 	WORD $0x4f801370 // fmla v16.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134f // fmla v15.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 36(R2), F0
+	FMOVS 36(R5), F0
 	WORD $0x4f80138d // fmla v13.4s, v28.4s, v0.s[0]
 	WORD $0x4f80136c // fmla v12.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134b // fmla v11.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 40(R2), F0
+	FMOVS 40(R5), F0
 	WORD $0x4f801389 // fmla v9.4s, v28.4s, v0.s[0]
 	WORD $0x4f801368 // fmla v8.4s, v27.4s, v0.s[0]
 	WORD $0x4f801347 // fmla v7.4s, v26.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 44(R2), F0
+	FMOVS 44(R5), F0
 	WORD $0x4f801385 // fmla v5.4s, v28.4s, v0.s[0]
 	WORD $0x4f801364 // fmla v4.4s, v27.4s, v0.s[0]
 	WORD $0x4f801343 // fmla v3.4s, v26.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4<<1, R3, R17
+	ADD R3<<1, R6, R17
 	FLDPQ (R17), (F28, F27)
 	FLDPQ 32(R17), (F26, F1)
-	FMOVS 48(R2), F0
+	FMOVS 48(R5), F0
 	WORD $0x4f801399 // fmla v25.4s, v28.4s, v0.s[0]
 	WORD $0x4f801378 // fmla v24.4s, v27.4s, v0.s[0]
 	WORD $0x4f801357 // fmla v23.4s, v26.4s, v0.s[0]
 	WORD $0x4f801036 // fmla v22.4s, v1.4s, v0.s[0]
-	FMOVS 52(R2), F0
+	FMOVS 52(R5), F0
 	WORD $0x4f801395 // fmla v21.4s, v28.4s, v0.s[0]
 	WORD $0x4f801374 // fmla v20.4s, v27.4s, v0.s[0]
 	WORD $0x4f801353 // fmla v19.4s, v26.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 56(R2), F0
+	FMOVS 56(R5), F0
 	WORD $0x4f801391 // fmla v17.4s, v28.4s, v0.s[0]
 	WORD $0x4f801370 // fmla v16.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134f // fmla v15.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 60(R2), F0
+	FMOVS 60(R5), F0
 	WORD $0x4f80138d // fmla v13.4s, v28.4s, v0.s[0]
 	WORD $0x4f80136c // fmla v12.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134b // fmla v11.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 64(R2), F0
+	FMOVS 64(R5), F0
 	WORD $0x4f801389 // fmla v9.4s, v28.4s, v0.s[0]
 	WORD $0x4f801368 // fmla v8.4s, v27.4s, v0.s[0]
 	WORD $0x4f801347 // fmla v7.4s, v26.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 68(R2), F0
+	FMOVS 68(R5), F0
 	WORD $0x4f801385 // fmla v5.4s, v28.4s, v0.s[0]
 	WORD $0x4f801364 // fmla v4.4s, v27.4s, v0.s[0]
 	WORD $0x4f801343 // fmla v3.4s, v26.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R6, R3, R19
+	ADD R4, R6, R19
 	FLDPQ (R19), (F28, F27)
 	FLDPQ 32(R19), (F26, F1)
-	FMOVS 72(R2), F0
+	FMOVS 72(R5), F0
 	WORD $0x4f801399 // fmla v25.4s, v28.4s, v0.s[0]
 	WORD $0x4f801378 // fmla v24.4s, v27.4s, v0.s[0]
 	WORD $0x4f801357 // fmla v23.4s, v26.4s, v0.s[0]
 	WORD $0x4f801036 // fmla v22.4s, v1.4s, v0.s[0]
-	FMOVS 76(R2), F0
+	FMOVS 76(R5), F0
 	WORD $0x4f801395 // fmla v21.4s, v28.4s, v0.s[0]
 	WORD $0x4f801374 // fmla v20.4s, v27.4s, v0.s[0]
 	WORD $0x4f801353 // fmla v19.4s, v26.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 80(R2), F0
+	FMOVS 80(R5), F0
 	WORD $0x4f801391 // fmla v17.4s, v28.4s, v0.s[0]
 	WORD $0x4f801370 // fmla v16.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134f // fmla v15.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 84(R2), F0
+	FMOVS 84(R5), F0
 	WORD $0x4f80138d // fmla v13.4s, v28.4s, v0.s[0]
 	WORD $0x4f80136c // fmla v12.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134b // fmla v11.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 88(R2), F0
+	FMOVS 88(R5), F0
 	WORD $0x4f801389 // fmla v9.4s, v28.4s, v0.s[0]
 	WORD $0x4f801368 // fmla v8.4s, v27.4s, v0.s[0]
 	WORD $0x4f801347 // fmla v7.4s, v26.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 92(R2), F0
+	FMOVS 92(R5), F0
 	WORD $0x4f801385 // fmla v5.4s, v28.4s, v0.s[0]
 	WORD $0x4f801364 // fmla v4.4s, v27.4s, v0.s[0]
 	WORD $0x4f801343 // fmla v3.4s, v26.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4<<2, R3, R3
-	ADD $96, R2, R2
-	SUBS $4, R5, R5
+	ADD R3<<2, R6, R6
+	ADD $96, R5, R5
+	SUBS $4, R7, R7
 	BGE turn
 
 few:
-	ADDS $4, R5, R5
+	ADDS $4, R7, R7
 	BEQ done
 
 one:
-	FLDPQ (R3), (F28, F27)
-	FLDPQ 32(R3), (F26, F1)
-	FMOVS (R2), F0
+	FLDPQ (R6), (F28, F27)
+	FLDPQ 32(R6), (F26, F1)
+	FMOVS (R5), F0
 	WORD $0x4f801399 // fmla v25.4s, v28.4s, v0.s[0]
 	WORD $0x4f801378 // fmla v24.4s, v27.4s, v0.s[0]
 	WORD $0x4f801357 // fmla v23.4s, v26.4s, v0.s[0]
 	WORD $0x4f801036 // fmla v22.4s, v1.4s, v0.s[0]
-	FMOVS 4(R2), F0
+	FMOVS 4(R5), F0
 	WORD $0x4f801395 // fmla v21.4s, v28.4s, v0.s[0]
 	WORD $0x4f801374 // fmla v20.4s, v27.4s, v0.s[0]
 	WORD $0x4f801353 // fmla v19.4s, v26.4s, v0.s[0]
 	WORD $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	FMOVS 8(R2), F0
+	FMOVS 8(R5), F0
 	WORD $0x4f801391 // fmla v17.4s, v28.4s, v0.s[0]
 	WORD $0x4f801370 // fmla v16.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134f // fmla v15.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	FMOVS 12(R2), F0
+	FMOVS 12(R5), F0
 	WORD $0x4f80138d // fmla v13.4s, v28.4s, v0.s[0]
 	WORD $0x4f80136c // fmla v12.4s, v27.4s, v0.s[0]
 	WORD $0x4f80134b // fmla v11.4s, v26.4s, v0.s[0]
 	WORD $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	FMOVS 16(R2), F0
+	FMOVS 16(R5), F0
 	WORD $0x4f801389 // fmla v9.4s, v28.4s, v0.s[0]
 	WORD $0x4f801368 // fmla v8.4s, v27.4s, v0.s[0]
 	WORD $0x4f801347 // fmla v7.4s, v26.4s, v0.s[0]
 	WORD $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	FMOVS 20(R2), F0
+	FMOVS 20(R5), F0
 	WORD $0x4f801385 // fmla v5.4s, v28.4s, v0.s[0]
 	WORD $0x4f801364 // fmla v4.4s, v27.4s, v0.s[0]
 	WORD $0x4f801343 // fmla v3.4s, v26.4s, v0.s[0]
 	WORD $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	ADD R4, R3, R3
-	ADD $24, R2, R2
-	SUBS $1, R5, R5
+	ADD R3, R6, R6
+	ADD $24, R5, R5
+	SUBS $1, R7, R7
 	BNE one
 
 done:
-	MOVBU add+48(FP), R2
-	CMP $0, R2
+	MOVBU add+64(FP), R5
+	CMP $0, R5
 	BEQ set
-	MOVD R0, R2
-	FLDPQ (R2), (F1, F0)
+	MOVD R0, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
 	WORD $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
 	WORD $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
 	WORD $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
 	WORD $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
 	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
 	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1, R2, R2
-	FLDPQ (R2), (F1, F0)
+	ADD R1, R5, R5
+	FLDPQ (R5), (F1, F0)
 	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FLDPQ 32(R2), (F1, F0)
+	FLDPQ 32(R5), (F1, F0)
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R1, R2, R2
+	ADD R1, R5, R5
 
 set:
-	FSTPQ (F25, F24), (R0)
-	FSTPQ (F23, F22), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F21, F20), (R0)
-	FSTPQ (F19, F18), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F17, F16), (R0)
-	FSTPQ (F15, F14), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F13, F12), (R0)
-	FSTPQ (F11, F10), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F9, F8), (R0)
-	FSTPQ (F7, F6), 32(R0)
-	ADD R1, R0, R0
-	FSTPQ (F5, F4), (R0)
-	FSTPQ (F3, F2), 32(R0)
-	ADD R1, R0, R0
+	MOVD R0, R5
+	FSTPQ (F25, F24), (R5)
+	FSTPQ (F23, F22), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F21, F20), (R5)
+	FSTPQ (F19, F18), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F17, F16), (R5)
+	FSTPQ (F15, F14), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F13, F12), (R5)
+	FSTPQ (F11, F10), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F9, F8), (R5)
+	FSTPQ (F7, F6), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F5, F4), (R5)
+	FSTPQ (F3, F2), 32(R5)
+	ADD R1, R5, R5
+	ADD $64, R0, R0
+	MOVD nextB+40(FP), R14
+	ADD R14, R2, R2
+	MOVD panels+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, panels+56(FP)
+	BNE panel
 	RET
+
+// func dot1SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+TEXT ·dot1SIMD(SB), NOSPLIT, $0-65
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD rowX+24(FP), R1
+	MOVD y+32(FP), R1
+	MOVD rowY+40(FP), R2
+	ADD R2<<1, R2, R3
+
+group:
+	MOVD x+16(FP), R4
+	MOVD terms+48(FP), R6
+	MOVD R1, R5
+	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	SUBS $16, R6, R6
+	BLT fewer
+
+turn:
+	FLDPQ (R4), (F3, F2)
+	FLDPQ (R5), (F1, F0)
+	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
+	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	ADD R2, R5, R16
+	FLDPQ (R16), (F1, F0)
+	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
+	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	ADD R2<<1, R5, R17
+	FLDPQ (R17), (F1, F0)
+	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
+	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	ADD R3, R5, R19
+	FLDPQ (R19), (F1, F0)
+	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	FLDPQ 32(R4), (F3, F2)
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x4e23cc2d // fmla v13.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0c // fmla v12.4s, v0.4s, v2.4s
+	FLDPQ 32(R16), (F1, F0)
+	WORD $0x4e23cc2b // fmla v11.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0a // fmla v10.4s, v0.4s, v2.4s
+	FLDPQ 32(R17), (F1, F0)
+	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
+	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	FLDPQ 32(R19), (F1, F0)
+	WORD $0x4e23cc27 // fmla v7.4s, v1.4s, v3.4s
+	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	SUBS $16, R6, R6
+	BGE turn
+
+fewer:
+	ADD $16, R6, R6
+	SUBS $8, R6, R6
+	BLT few
+
+vector:
+	FLDPQ (R4), (F3, F2)
+	FLDPQ (R5), (F1, F0)
+	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
+	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	ADD R2, R5, R21
+	FLDPQ (R21), (F1, F0)
+	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
+	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	ADD R2<<1, R5, R22
+	FLDPQ (R22), (F1, F0)
+	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
+	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	ADD R3, R5, R23
+	FLDPQ (R23), (F1, F0)
+	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUBS $8, R6, R6
+	BGE vector
+
+few:
+	ADDS $8, R6, R6
+	BEQ sum
+	MOVD $prefix<>(SB), R7
+	NEG R6, R6
+	ADD R6<<2, R7, R24
+	FLDPQ 64(R24), (F5, F4)
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	MOVD R4, R15
+	VMOV V5.S[0], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[0]
+	VMOV V5.S[1], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[1]
+	VMOV V5.S[2], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[2]
+	VMOV V5.S[3], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[3]
+	VMOV V4.S[0], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[0]
+	VMOV V4.S[1], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[1]
+	VMOV V4.S[2], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[2]
+	VMOV V4.S[3], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[3]
+
+masked1:
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R5, R15
+	VMOV V5.S[0], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V5.S[1], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V5.S[2], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V5.S[3], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V4.S[0], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V4.S[1], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V4.S[2], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V4.S[3], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[3]
+
+masked2:
+	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
+	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R2, R5, R25
+	MOVD R25, R15
+	VMOV V5.S[0], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V5.S[1], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V5.S[2], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V5.S[3], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V4.S[0], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V4.S[1], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V4.S[2], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V4.S[3], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[3]
+
+masked3:
+	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
+	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R2<<1, R5, R16
+	MOVD R16, R15
+	VMOV V5.S[0], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V5.S[1], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V5.S[2], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V5.S[3], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V4.S[0], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V4.S[1], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V4.S[2], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V4.S[3], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[3]
+
+masked4:
+	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
+	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R3, R5, R17
+	MOVD R17, R15
+	VMOV V5.S[0], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V5.S[1], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V5.S[2], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V5.S[3], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V4.S[0], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V4.S[1], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V4.S[2], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V4.S[3], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[3]
+
+masked5:
+	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+
+sum:
+	WORD $0x4e2dd6a5 // fadd v5.4s, v21.4s, v13.4s
+	WORD $0x4e2cd684 // fadd v4.4s, v20.4s, v12.4s
+	WORD $0x4e2bd661 // fadd v1.4s, v19.4s, v11.4s
+	WORD $0x4e2ad640 // fadd v0.4s, v18.4s, v10.4s
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0x4e873923 // zip1 v3.4s, v9.4s, v7.4s
+	WORD $0x4e863902 // zip1 v2.4s, v8.4s, v6.4s
+	WORD $0x4e877921 // zip2 v1.4s, v9.4s, v7.4s
+	WORD $0x4e867900 // zip2 v0.4s, v8.4s, v6.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
+	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
+	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
+	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	MOVBU add+64(FP), R4
+	CMP $0, R4
+	BEQ set
+	MOVD R0, R4
+	FMOVQ (R4), F0
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+
+set:
+	MOVD R0, R4
+	FMOVQ F1, (R4)
+	ADD $16, R0, R0
+	ADD R2<<2, R1, R1
+	MOVD groups+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, groups+56(FP)
+	BNE group
+	RET
+
+// func dot2SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+TEXT ·dot2SIMD(SB), NOSPLIT, $0-65
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD rowX+24(FP), R2
+	MOVD y+32(FP), R3
+	MOVD rowY+40(FP), R4
+	ADD R4<<1, R4, R5
+
+group:
+	MOVD x+16(FP), R6
+	MOVD terms+48(FP), R8
+	MOVD R3, R7
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	SUBS $8, R8, R8
+	BLT few
+
+vector:
+	FLDPQ (R6), (F21, F20)
+	ADD R2, R6, R16
+	FLDPQ (R16), (F3, F2)
+	FLDPQ (R7), (F1, F0)
+	WORD $0x4e35cc33 // fmla v19.4s, v1.4s, v21.4s
+	WORD $0x4e34cc12 // fmla v18.4s, v0.4s, v20.4s
+	WORD $0x4e23cc2e // fmla v14.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0d // fmla v13.4s, v0.4s, v2.4s
+	ADD R4, R7, R17
+	FLDPQ (R17), (F1, F0)
+	WORD $0x4e35cc25 // fmla v5.4s, v1.4s, v21.4s
+	WORD $0x4e34cc04 // fmla v4.4s, v0.4s, v20.4s
+	WORD $0x4e23cc2c // fmla v12.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0b // fmla v11.4s, v0.4s, v2.4s
+	ADD R4<<1, R7, R19
+	FLDPQ (R19), (F1, F0)
+	WORD $0x4e35cc31 // fmla v17.4s, v1.4s, v21.4s
+	WORD $0x4e34cc10 // fmla v16.4s, v0.4s, v20.4s
+	WORD $0x4e23cc2a // fmla v10.4s, v1.4s, v3.4s
+	WORD $0x4e22cc09 // fmla v9.4s, v0.4s, v2.4s
+	ADD R5, R7, R21
+	FLDPQ (R21), (F1, F0)
+	WORD $0x4e35cc2f // fmla v15.4s, v1.4s, v21.4s
+	WORD $0x4e34cc06 // fmla v6.4s, v0.4s, v20.4s
+	WORD $0x4e23cc28 // fmla v8.4s, v1.4s, v3.4s
+	WORD $0x4e22cc07 // fmla v7.4s, v0.4s, v2.4s
+	ADD $32, R6, R6
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BGE vector
+
+few:
+	ADDS $8, R8, R8
+	BEQ sum
+	MOVD $prefix<>(SB), R9
+	NEG R8, R8
+	ADD R8<<2, R9, R22
+	FLDPQ 64(R22), (F21, F20)
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	MOVD R6, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[3]
+
+masked1:
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R7, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[3]
+
+masked2:
+	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
+	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R4, R7, R23
+	MOVD R23, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[3]
+
+masked3:
+	WORD $0x4e23cc25 // fmla v5.4s, v1.4s, v3.4s
+	WORD $0x4e22cc04 // fmla v4.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R4<<1, R7, R24
+	MOVD R24, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[3]
+
+masked4:
+	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
+	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R5, R7, R25
+	MOVD R25, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[3]
+
+masked5:
+	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
+	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	ADD R2, R6, R16
+	MOVD R16, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[3]
+
+masked6:
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R7, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[3]
+
+masked7:
+	WORD $0x4e23cc2e // fmla v14.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0d // fmla v13.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R23, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[3]
+
+masked8:
+	WORD $0x4e23cc2c // fmla v12.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0b // fmla v11.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R24, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[3]
+
+masked9:
+	WORD $0x4e23cc2a // fmla v10.4s, v1.4s, v3.4s
+	WORD $0x4e22cc09 // fmla v9.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R25, R15
+	VMOV V21.S[0], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V21.S[1], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V21.S[2], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V21.S[3], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V20.S[0], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V20.S[1], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V20.S[2], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V20.S[3], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[3]
+
+masked10:
+	WORD $0x4e23cc28 // fmla v8.4s, v1.4s, v3.4s
+	WORD $0x4e22cc07 // fmla v7.4s, v0.4s, v2.4s
+
+sum:
+	WORD $0x4e853a63 // zip1 v3.4s, v19.4s, v5.4s
+	WORD $0x4e843a42 // zip1 v2.4s, v18.4s, v4.4s
+	WORD $0x4e857a61 // zip2 v1.4s, v19.4s, v5.4s
+	WORD $0x4e847a40 // zip2 v0.4s, v18.4s, v4.4s
+	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0x4e8f3a23 // zip1 v3.4s, v17.4s, v15.4s
+	WORD $0x4e863a02 // zip1 v2.4s, v16.4s, v6.4s
+	WORD $0x4e8f7a21 // zip2 v1.4s, v17.4s, v15.4s
+	WORD $0x4e867a00 // zip2 v0.4s, v16.4s, v6.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
+	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
+	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
+	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e20d426 // fadd v6.4s, v1.4s, v0.4s
+	WORD $0x4e8c39c3 // zip1 v3.4s, v14.4s, v12.4s
+	WORD $0x4e8b39a2 // zip1 v2.4s, v13.4s, v11.4s
+	WORD $0x4e8c79c1 // zip2 v1.4s, v14.4s, v12.4s
+	WORD $0x4e8b79a0 // zip2 v0.4s, v13.4s, v11.4s
+	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0x4e883943 // zip1 v3.4s, v10.4s, v8.4s
+	WORD $0x4e873922 // zip1 v2.4s, v9.4s, v7.4s
+	WORD $0x4e887941 // zip2 v1.4s, v10.4s, v8.4s
+	WORD $0x4e877920 // zip2 v0.4s, v9.4s, v7.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
+	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
+	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
+	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	MOVBU add+64(FP), R6
+	CMP $0, R6
+	BEQ set
+	MOVD R0, R6
+	FMOVQ (R6), F0
+	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	ADD R1, R6, R6
+	FMOVQ (R6), F0
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+
+set:
+	MOVD R0, R6
+	FMOVQ F6, (R6)
+	ADD R1, R6, R6
+	FMOVQ F1, (R6)
+	ADD $16, R0, R0
+	ADD R4<<2, R3, R3
+	MOVD groups+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, groups+56(FP)
+	BNE group
+	RET
+
+// func dot3SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+TEXT ·dot3SIMD(SB), NOSPLIT, $0-65
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD rowX+24(FP), R2
+	MOVD y+32(FP), R3
+	MOVD rowY+40(FP), R4
+	ADD R4<<1, R4, R5
+
+group:
+	MOVD x+16(FP), R6
+	MOVD terms+48(FP), R8
+	MOVD R3, R7
+	WORD $0x4f00041b // movi v27.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4f000417 // movi v23.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
+	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	SUBS $8, R8, R8
+	BLT few
+
+vector:
+	FLDPQ (R6), (F31, F30)
+	ADD R2, R6, R16
+	FLDPQ (R16), (F29, F28)
+	ADD R2<<1, R6, R17
+	FLDPQ (R17), (F3, F2)
+	FLDPQ (R7), (F1, F0)
+	WORD $0x4e3fcc3b // fmla v27.4s, v1.4s, v31.4s
+	WORD $0x4e3ecc1a // fmla v26.4s, v0.4s, v30.4s
+	WORD $0x4e3dcc35 // fmla v21.4s, v1.4s, v29.4s
+	WORD $0x4e3ccc14 // fmla v20.4s, v0.4s, v28.4s
+	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	ADD R4, R7, R19
+	FLDPQ (R19), (F1, F0)
+	WORD $0x4e3fcc27 // fmla v7.4s, v1.4s, v31.4s
+	WORD $0x4e3ecc04 // fmla v4.4s, v0.4s, v30.4s
+	WORD $0x4e3dcc33 // fmla v19.4s, v1.4s, v29.4s
+	WORD $0x4e3ccc05 // fmla v5.4s, v0.4s, v28.4s
+	WORD $0x4e23cc2d // fmla v13.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0c // fmla v12.4s, v0.4s, v2.4s
+	ADD R4<<1, R7, R21
+	FLDPQ (R21), (F1, F0)
+	WORD $0x4e3fcc39 // fmla v25.4s, v1.4s, v31.4s
+	WORD $0x4e3ecc18 // fmla v24.4s, v0.4s, v30.4s
+	WORD $0x4e3dcc32 // fmla v18.4s, v1.4s, v29.4s
+	WORD $0x4e3ccc11 // fmla v17.4s, v0.4s, v28.4s
+	WORD $0x4e23cc2b // fmla v11.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0a // fmla v10.4s, v0.4s, v2.4s
+	ADD R5, R7, R22
+	FLDPQ (R22), (F1, F0)
+	WORD $0x4e3fcc37 // fmla v23.4s, v1.4s, v31.4s
+	WORD $0x4e3ecc16 // fmla v22.4s, v0.4s, v30.4s
+	WORD $0x4e3dcc30 // fmla v16.4s, v1.4s, v29.4s
+	WORD $0x4e3ccc06 // fmla v6.4s, v0.4s, v28.4s
+	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
+	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	ADD $32, R6, R6
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BGE vector
+
+few:
+	ADDS $8, R8, R8
+	BEQ sum
+	MOVD $prefix<>(SB), R9
+	NEG R8, R8
+	ADD R8<<2, R9, R23
+	FLDPQ 64(R23), (F29, F28)
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	MOVD R6, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V3.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked1
+	VLD1.P 4(R15), V2.S[3]
+
+masked1:
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R7, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked2
+	VLD1.P 4(R15), V0.S[3]
+
+masked2:
+	WORD $0x4e23cc3b // fmla v27.4s, v1.4s, v3.4s
+	WORD $0x4e22cc1a // fmla v26.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R4, R7, R24
+	MOVD R24, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked3
+	VLD1.P 4(R15), V0.S[3]
+
+masked3:
+	WORD $0x4e23cc27 // fmla v7.4s, v1.4s, v3.4s
+	WORD $0x4e22cc04 // fmla v4.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R4<<1, R7, R25
+	MOVD R25, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked4
+	VLD1.P 4(R15), V0.S[3]
+
+masked4:
+	WORD $0x4e23cc39 // fmla v25.4s, v1.4s, v3.4s
+	WORD $0x4e22cc18 // fmla v24.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	ADD R5, R7, R16
+	MOVD R16, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked5
+	VLD1.P 4(R15), V0.S[3]
+
+masked5:
+	WORD $0x4e23cc37 // fmla v23.4s, v1.4s, v3.4s
+	WORD $0x4e22cc16 // fmla v22.4s, v0.4s, v2.4s
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	ADD R2, R6, R17
+	MOVD R17, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V3.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked6
+	VLD1.P 4(R15), V2.S[3]
+
+masked6:
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R7, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked7
+	VLD1.P 4(R15), V0.S[3]
+
+masked7:
+	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
+	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R24, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked8
+	VLD1.P 4(R15), V0.S[3]
+
+masked8:
+	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
+	WORD $0x4e22cc05 // fmla v5.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R25, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked9
+	VLD1.P 4(R15), V0.S[3]
+
+masked9:
+	WORD $0x4e23cc32 // fmla v18.4s, v1.4s, v3.4s
+	WORD $0x4e22cc11 // fmla v17.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R16, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked10
+	VLD1.P 4(R15), V0.S[3]
+
+masked10:
+	WORD $0x4e23cc30 // fmla v16.4s, v1.4s, v3.4s
+	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	ADD R2<<1, R6, R19
+	MOVD R19, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V3.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V3.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V3.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V3.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V2.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V2.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V2.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked11
+	VLD1.P 4(R15), V2.S[3]
+
+masked11:
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R7, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked12
+	VLD1.P 4(R15), V0.S[3]
+
+masked12:
+	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R24, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked13
+	VLD1.P 4(R15), V0.S[3]
+
+masked13:
+	WORD $0x4e23cc2d // fmla v13.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0c // fmla v12.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R25, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked14
+	VLD1.P 4(R15), V0.S[3]
+
+masked14:
+	WORD $0x4e23cc2b // fmla v11.4s, v1.4s, v3.4s
+	WORD $0x4e22cc0a // fmla v10.4s, v0.4s, v2.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
+	MOVD R16, R15
+	VMOV V29.S[0], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V1.S[0]
+	VMOV V29.S[1], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V1.S[1]
+	VMOV V29.S[2], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V1.S[2]
+	VMOV V29.S[3], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V1.S[3]
+	VMOV V28.S[0], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V0.S[0]
+	VMOV V28.S[1], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V0.S[1]
+	VMOV V28.S[2], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V0.S[2]
+	VMOV V28.S[3], R14
+	CBZ R14, masked15
+	VLD1.P 4(R15), V0.S[3]
+
+masked15:
+	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
+	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+
+sum:
+	WORD $0x4e873b63 // zip1 v3.4s, v27.4s, v7.4s
+	WORD $0x4e843b42 // zip1 v2.4s, v26.4s, v4.4s
+	WORD $0x4e877b61 // zip2 v1.4s, v27.4s, v7.4s
+	WORD $0x4e847b40 // zip2 v0.4s, v26.4s, v4.4s
+	WORD $0x4e21d467 // fadd v7.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0x4e973b23 // zip1 v3.4s, v25.4s, v23.4s
+	WORD $0x4e963b02 // zip1 v2.4s, v24.4s, v22.4s
+	WORD $0x4e977b21 // zip2 v1.4s, v25.4s, v23.4s
+	WORD $0x4e967b00 // zip2 v0.4s, v24.4s, v22.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4ec138e3 // zip1 v3.2d, v7.2d, v1.2d
+	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
+	WORD $0x4ec178e1 // zip2 v1.2d, v7.2d, v1.2d
+	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e20d427 // fadd v7.4s, v1.4s, v0.4s
+	WORD $0x4e933aa3 // zip1 v3.4s, v21.4s, v19.4s
+	WORD $0x4e853a82 // zip1 v2.4s, v20.4s, v5.4s
+	WORD $0x4e937aa1 // zip2 v1.4s, v21.4s, v19.4s
+	WORD $0x4e857a80 // zip2 v0.4s, v20.4s, v5.4s
+	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0x4e903a43 // zip1 v3.4s, v18.4s, v16.4s
+	WORD $0x4e863a22 // zip1 v2.4s, v17.4s, v6.4s
+	WORD $0x4e907a41 // zip2 v1.4s, v18.4s, v16.4s
+	WORD $0x4e867a20 // zip2 v0.4s, v17.4s, v6.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
+	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
+	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
+	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e20d426 // fadd v6.4s, v1.4s, v0.4s
+	WORD $0x4e8d39e3 // zip1 v3.4s, v15.4s, v13.4s
+	WORD $0x4e8c39c2 // zip1 v2.4s, v14.4s, v12.4s
+	WORD $0x4e8d79e1 // zip2 v1.4s, v15.4s, v13.4s
+	WORD $0x4e8c79c0 // zip2 v0.4s, v14.4s, v12.4s
+	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0x4e893963 // zip1 v3.4s, v11.4s, v9.4s
+	WORD $0x4e883942 // zip1 v2.4s, v10.4s, v8.4s
+	WORD $0x4e897961 // zip2 v1.4s, v11.4s, v9.4s
+	WORD $0x4e887940 // zip2 v0.4s, v10.4s, v8.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
+	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
+	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
+	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	MOVBU add+64(FP), R6
+	CMP $0, R6
+	BEQ set
+	MOVD R0, R6
+	FMOVQ (R6), F0
+	WORD $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	ADD R1, R6, R6
+	FMOVQ (R6), F0
+	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	ADD R1, R6, R6
+	FMOVQ (R6), F0
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+
+set:
+	MOVD R0, R6
+	FMOVQ F7, (R6)
+	ADD R1, R6, R6
+	FMOVQ F6, (R6)
+	ADD R1, R6, R6
+	FMOVQ F1, (R6)
+	ADD $16, R0, R0
+	ADD R4<<2, R3, R3
+	MOVD groups+56(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, groups+56(FP)
+	BNE group
+	RET
+
+DATA prefix<>+0(SB)/8, $0xffffffffffffffff
+DATA prefix<>+8(SB)/8, $0xffffffffffffffff
+DATA prefix<>+16(SB)/8, $0xffffffffffffffff
+DATA prefix<>+24(SB)/8, $0xffffffffffffffff
+DATA prefix<>+32(SB)/8, $0xffffffffffffffff
+DATA prefix<>+40(SB)/8, $0xffffffffffffffff
+DATA prefix<>+48(SB)/8, $0xffffffffffffffff
+DATA prefix<>+56(SB)/8, $0xffffffffffffffff
+DATA prefix<>+64(SB)/8, $0x0000000000000000
+DATA prefix<>+72(SB)/8, $0x0000000000000000
+DATA prefix<>+80(SB)/8, $0x0000000000000000
+DATA prefix<>+88(SB)/8, $0x0000000000000000
+DATA prefix<>+96(SB)/8, $0x0000000000000000
+DATA prefix<>+104(SB)/8, $0x0000000000000000
+DATA prefix<>+112(SB)/8, $0x0000000000000000
+DATA prefix<>+120(SB)/8, $0x0000000000000000
+GLOBL prefix<>(SB), RODATA|NOPTR, $128

@@ -2,20 +2,33 @@ package gemm
 
 import "crossover/kernels/turn"
 
-// Packed is a matrix B in the order in which kernels read it. It consists of blocks of depth rows. A block consists of
-// panels of tileColumns columns, and a panel is row-major. The last panel is padded with zeros. A Packed never changes, so
-// any number of goroutines may use it.
+// Packed is a matrix B in the order in which kernels read it. It consists of its columns if there are few. Otherwise it
+// consists of blocks of depth rows. A block consists of panels of tileColumns columns, and a panel is row-major. The last panel
+// is padded with zeros. A Packed never changes, so any number of goroutines may use it.
 type Packed struct {
 	k, n   int
+	slim   bool // of few columns
 	values []float32
 }
 
 // Pack packs the k×n matrix B. It panics if b is shorter than its matrix or a dimension is below 1.
-func Pack(b []float32, k, n int) *Packed {
+func Pack(b []float32, k, n int) *Packed { return pack(b, k, n, slim(k, n)) }
+
+// PackPart is [Pack] for some columns of a larger matrix, which begin at a multiple of 16. Their products are never computed as
+// narrow ones: see [Product]. So the bits do not depend on how a caller divides the larger matrix.
+func PackPart(b []float32, k, n int) *Packed { return pack(b, k, n, false) }
+
+func pack(b []float32, k, n int, slim bool) *Packed {
 	positive(1, k, n)
 	holds("B", b, k, n)
+	p := &Packed{k: k, n: n, slim: slim}
+	if slim {
+		p.values = make([]float32, k*roundUp(n, turn.Rows))
+		transpose(p.values, b, k, n)
+		return p
+	}
 	width := roundUp(n, tileColumns)
-	p := &Packed{k: k, n: n, values: make([]float32, k*width)}
+	p.values = make([]float32, k*width)
 	for l := 0; l < k; l += depth {
 		terms := min(depth, k-l)
 		packB(p.values[l*width:(l+terms)*width], b[l*n:], n, terms, n)

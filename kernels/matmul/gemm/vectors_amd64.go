@@ -2,110 +2,177 @@
 
 package gemm
 
-// multiply1SIMD computes 1×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[1·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
+// multiply1SIMD computes 1×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[1·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply2SIMD computes 2×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[2·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
+// multiply2SIMD computes 2×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[2·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply3SIMD computes 3×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[3·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
+// multiply3SIMD computes 3×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[3·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply4SIMD computes 4×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[4·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
+// multiply4SIMD computes 4×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[4·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply5SIMD computes 5×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[5·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
+// multiply5SIMD computes 5×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[5·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply6SIMD computes 6×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[6·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
+// multiply6SIMD computes 6×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[6·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply1AVX512 computes 1×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[1·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// dot1SIMD computes 1×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply1AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func dot1SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
 
-// multiply2AVX512 computes 2×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[2·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// dot2SIMD computes 2×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply2AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func dot2SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
 
-// multiply3AVX512 computes 3×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[3·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// dot3SIMD computes 3×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+// It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply3AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func dot3SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
 
-// multiply4AVX512 computes 4×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[4·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply1AVX512 computes 1×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[1·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply4AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply1AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply5AVX512 computes 5×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[5·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply2AVX512 computes 2×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[2·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply5AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply2AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply6AVX512 computes 6×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[6·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply3AVX512 computes 3×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[3·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply6AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply3AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply7AVX512 computes 7×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[7·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply4AVX512 computes 4×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[4·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply7AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply4AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply8AVX512 computes 8×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[8·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply5AVX512 computes 5×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[5·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply8AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply5AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply9AVX512 computes 9×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[9·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply6AVX512 computes 6×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[6·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply9AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply6AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply10AVX512 computes 10×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[10·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply7AVX512 computes 7×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[7·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply10AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply7AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply11AVX512 computes 11×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[11·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply8AVX512 computes 8×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[8·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply11AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply8AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
-// multiply12AVX512 computes 12×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
-// of a[12·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
+// multiply9AVX512 computes 9×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[9·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
 //
 //go:noescape
-func multiply12AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply9AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+
+// multiply10AVX512 computes 10×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[10·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
+//
+//go:noescape
+func multiply10AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+
+// multiply11AVX512 computes 11×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[11·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
+//
+//go:noescape
+func multiply11AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+
+// multiply12AVX512 computes 12×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
+// sum over l of a[12·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
+// It needs AVX-512F.
+//
+//go:noescape
+func multiply12AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+
+// dot1AVX512 computes 1×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+// It needs AVX-512F.
+//
+//go:noescape
+func dot1AVX512(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+
+// dot2AVX512 computes 2×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+// It needs AVX-512F.
+//
+//go:noescape
+func dot2AVX512(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+
+// dot3AVX512 computes 3×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+// It needs AVX-512F.
+//
+//go:noescape
+func dot3AVX512(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+
+// dot4AVX512 computes 4×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
+// it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
+// It needs AVX-512F.
+//
+//go:noescape
+func dot4AVX512(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)

@@ -15,6 +15,10 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 			scaled(p.c[row*p.n+j:row*p.n+lastJ], p.before[row*p.n+j:row*p.n+lastJ], p.beta)
 		}
 	}
+	if p.x != nil {
+		w.dots(p, i, lastI, j, lastJ)
+		return
+	}
 	most := blockColumns
 	if p.computed != nil {
 		most = computedColumns
@@ -65,9 +69,7 @@ func (w *worker) packRows(p *product, dst []float32, l, terms, first, count int)
 	} else {
 		packA(dst, p.a[first*p.k+l:], p.k, terms, count, &w.few)
 	}
-	if p.alpha != 1 {
-		scaled(dst[:count*terms], dst[:count*terms], p.alpha)
-	}
+	scaled(dst[:count*terms], dst, p.alpha)
 }
 
 // columns are some columns of a block of B, for kernels to read.
@@ -110,30 +112,33 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	return columns{panels: w.b, rows: b, rowB: p.n}
 }
 
-// panel returns the panel that begins at column j of count, and the distance between its rows.
-func (b *columns) panel(j, count, terms int) ([]float32, int) {
+// panel returns the panel that begins at column j of count, the distance between its rows, and that to the next panel.
+func (b *columns) panel(j, count, terms int) (panel []float32, row, next int) {
 	switch {
 	case b.rows == nil:
-		return b.panels[j*terms:], b.rowB
+		return b.panels[j*terms:], b.rowB, terms * tileColumns
 	case j+tileColumns > count && b.panels != nil:
-		return b.panels, tileColumns
+		return b.panels, tileColumns, 0
 	}
-	return b.rows[j:], b.rowB
+	return b.rows[j:], b.rowB, tileColumns
 }
 
-// block multiplies the packed rows of A by columns of B.
+// block multiplies the packed rows of A by columns of B. If there are few terms, a tile of A meets several panels of B at a
+// time, which have no more values than one panel of depth terms.
 func (w *worker) block(p *product, packed []float32, b columns, first, rows, j, count, terms int, add bool) {
-	for column := 0; column < count; column += tileColumns {
-		panel, rowB := b.panel(column, count, terms)
-		within := min(tileColumns, count-column)
+	most := max(1, depth/terms)
+	for column, panels := 0, 0; column < count; column += panels * tileColumns {
+		panel, rowB, next := b.panel(column, count, terms)
+		within := count - column
+		panels = min(max(1, within/tileColumns), most)
 		for row := 0; row < rows; row += tileRows {
 			tall := min(tileRows, rows-row)
 			a, c := packed[row*terms:], p.c[(first+row)*p.n+j+column:]
-			if within == tileColumns {
-				multiply(c, p.n, a, panel, rowB, tall, terms, add)
+			if within >= tileColumns {
+				multiply(c, p.n, a, panel, rowB, next, tall, terms, panels, add)
 				continue
 			}
-			multiply(w.edge[:], tileColumns, a, panel, rowB, tall, terms, false)
+			multiply(w.edge[:], tileColumns, a, panel, rowB, next, tall, terms, 1, false)
 			for r := range tall {
 				put(c[r*p.n:][:within], w.edge[r*tileColumns:], add)
 			}
@@ -152,8 +157,11 @@ func put(c, sums []float32, add bool) {
 	}
 }
 
-// scaled sets dst to factor times src, which has the same length and may be dst.
+// scaled sets dst to factor times the beginning of src, which may be dst.
 func scaled(dst, src []float32, factor float32) {
+	if factor == 1 && &dst[0] == &src[0] {
+		return
+	}
 	for i, v := range src[:len(dst)] {
 		dst[i] = factor * v
 	}

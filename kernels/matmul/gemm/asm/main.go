@@ -19,13 +19,17 @@ const (
 type instructions struct {
 	name, needs string
 	rows        int // of C, at most: with columns, twelve accumulators, which hide the latency of two multiply-adds a cycle
+	dotRows     int // of X in a kernel of dot products, at most: a divisor of rows
 	width       int // bytes of a register
 }
 
 func main() {
-	for _, set := range []instructions{{"SIMD", "AVX2 and FMA", 6, 32}, {"AVX512", "AVX-512F", 12, 64}} {
+	for _, set := range []instructions{{"SIMD", "AVX2 and FMA", 6, 3, 32}, {"AVX512", "AVX-512F", 12, 4, 64}} {
 		for rows := 1; rows <= set.rows; rows++ {
 			set.kernel(rows)
+		}
+		for rows := 1; rows <= set.dotRows; rows++ {
+			set.dot(rows)
 		}
 	}
 	Generate()
@@ -75,18 +79,20 @@ func (set *instructions) multiplyAdd(m Mem, vectors, acc []VecVirtual) {
 // B.
 func (set *instructions) kernel(rows int) {
 	vectors := columns * word / set.width
-	TEXT(fmt.Sprintf("multiply%d%s", rows, set.name), NOSPLIT, "func(c *float32, rowC int, a, b *float32, rowB, terms int, add bool)")
+	TEXT(fmt.Sprintf("multiply%d%s", rows, set.name), NOSPLIT, "func(c *float32, rowC int, a, b *float32, rowB, nextB, terms, panels int, add bool)")
 	Pragma("noescape")
 	Doc(
-		fmt.Sprintf("multiply%d%s computes %d×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l", rows, set.name, rows),
-		fmt.Sprintf("of a[%d·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs %s.", rows, set.needs),
+		fmt.Sprintf("multiply%d%s computes %d×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the", rows, set.name, rows),
+		fmt.Sprintf("sum over l of a[%d·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.", rows),
+		fmt.Sprintf("It needs %s.", set.needs),
 	)
 	c, rowC := Load(Param("c"), GP64()), Load(Param("rowC"), GP64())
-	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
-	rowB, terms := Load(Param("rowB"), GP64()), Load(Param("terms"), GP64())
-	threeRows := GP64()
+	panel, rowB, threeRows := Load(Param("b"), GP64()), Load(Param("rowB"), GP64()), GP64()
 	LEAQ(Mem{Base: rowB, Index: rowB, Scale: 2}, threeRows)
 
+	Label("panel")
+	a, b, terms := Load(Param("a"), GP64()), GP64(), Load(Param("terms"), GP64())
+	MOVQ(panel, b)
 	acc := make([][][]VecVirtual, set.sums(rows)) // by row and vector
 	for s := range acc {
 		acc[s] = make([][]VecVirtual, rows)
@@ -155,12 +161,26 @@ func (set *instructions) kernel(rows int) {
 		ADDQ(rowC, at)
 	}
 	Label("set")
+	MOVQ(c, at)
 	for r := range rows {
 		for v := range vectors {
-			VMOVUPS(acc[0][r][v], Mem{Base: c, Disp: v * set.width})
+			VMOVUPS(acc[0][r][v], Mem{Base: at, Disp: v * set.width})
 		}
-		ADDQ(rowC, c)
+		ADDQ(rowC, at)
 	}
+	ADDQ(Imm(columns*word), c)
+	ADDQ(parameter("nextB"), panel)
+	DECQ(parameter("panels"))
+	JNZ(LabelRef("panel"))
 	VZEROUPPER()
 	RET()
+}
+
+// parameter returns where a parameter of the function lies in memory.
+func parameter(name string) Mem {
+	p, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return p.Addr
 }
