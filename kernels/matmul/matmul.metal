@@ -26,12 +26,12 @@ using namespace metal;
 // values of C, which stay in registers. The macros:
 //
 //   TILE_M, TILE_N      multiples of 32, and of what a simdgroup computes, SIMD_M×SIMD_N
-//   TILE_K              a multiple of 4·SLICES
-//   THREAD_M, THREAD_N  multiples of 4: vectors of C, a simdgroup's width apart
+//   TILE_K              a multiple of 4·SLICES·ALONG
+//   THREAD_M, THREAD_N  4, 8 or 16: vectors of C, a simdgroup's width apart
 //   LANES_M             rows of threads in a simdgroup, 4 or 8
 //   STAGES              2: a tile is stored while the one before it is read; 1: half the threadgroup memory
 //   SLICES              teams of threads that share a tile of C, each with its part of every TILE_K terms
-//   ALONG               threads of eight that read along a matrix row that they transpose: 1, 2, 4 or 8, up to TILE_K / 4
+//   ALONG               threads of eight that read along a matrix row that they transpose: 1, 2, 4 or 8
 //   TRANSPOSED_A, TRANSPOSED, BIAS  0 or 1
 //   SCALED              0: C = A·B; 1: C = alpha·A·B; 2: C = alpha·A·B + beta·before; only 0 with BIAS
 //   EDGE                0: m, n and k are multiples of the tile; 1: rows of all matrices, as they are stored, are multiples
@@ -73,6 +73,10 @@ using namespace metal;
 #define TWIST_A(k) TWIST(k)
 #endif
 #define TERMS (TILE_K / SLICES)
+
+// The place of vector i of a thread whose first one is at, both in a row whose vectors a twist has turned over.
+#define TWISTED(at, i, lanes, values, twist) \
+    (values == 4 ? at ^ (twist) : (at ^ (twist) % lanes) + (i ^ (twist) / lanes) * lanes)
 
 struct Shape {
     uint m, n, k;
@@ -179,8 +183,8 @@ kernel void matmul(device float* c [[buffer(0)]],
     // a vector is read once for the threads that want it.
     uint lane = index % 32, simd = index % TEAM / 32, slice = index / TEAM;
     uint lane_m = lane % 2 + lane / (2 * LANES_N) * 2, lane_n = lane / 2 % LANES_N;
-    uint at_m = simd / SIMDS_N * (SIMD_M / 4) + lane_m;
-    uint at_n = simd % SIMDS_N * (SIMD_N / 4) + lane_n;
+    int at_m = simd / SIMDS_N * (SIMD_M / 4) + lane_m;
+    int at_n = simd % SIMDS_N * (SIMD_N / 4) + lane_n;
 
     float4 sum[THREAD_M][THREAD_N / 4];
     #pragma unroll
@@ -210,17 +214,17 @@ kernel void matmul(device float* c [[buffer(0)]],
             }
         }
         if (t > 0) {
-            uint from = (t - 1) % STAGES * STAGE + slice * TERMS * ROW;
+            int from = (t - 1) % STAGES * STAGE + slice * TERMS * ROW;
             #pragma unroll
-            for (uint l = 0; l < TERMS; ++l) {
+            for (int l = 0; l < TERMS; ++l) {
                 float4 x[THREAD_M / 4], y[THREAD_N / 4];
                 #pragma unroll
-                for (uint i = 0; i < THREAD_M / 4; ++i) {
-                    x[i] = memory[from + l * ROW + ((at_m + i * LANES_M) ^ TWIST_A(slice * TERMS + l))];
+                for (int i = 0; i < THREAD_M / 4; ++i) {
+                    x[i] = memory[from + l * ROW + TWISTED(at_m, i, LANES_M, THREAD_M, TWIST_A(l))];
                 }
                 #pragma unroll
-                for (uint j = 0; j < THREAD_N / 4; ++j) {
-                    y[j] = memory[from + l * ROW + TILE_M / 4 + ((at_n + j * LANES_N) ^ TWIST_B(slice * TERMS + l))];
+                for (int j = 0; j < THREAD_N / 4; ++j) {
+                    y[j] = memory[from + l * ROW + TILE_M / 4 + TWISTED(at_n, j, LANES_N, THREAD_N, TWIST_B(l))];
                 }
                 #pragma unroll
                 for (uint i = 0; i < THREAD_M / 4; ++i) {

@@ -18,22 +18,23 @@ type tile struct {
 
 	// A core of an H200 that has w tiles adds one term of all their sums in latency + w·work nanoseconds.
 	latency, work float64
-	// inStep is the number of tiles that a core starts and finishes together; 0 if tiles drift apart.
+	// inStep is the number of tiles that a core starts and finishes together. If it has more, it computes them in so many
+	// rounds, and the last round takes as long as the others unless it is the only one. 0 if tiles drift apart.
 	inStep float64
 }
 
-// The tiles for GPUs in general: the fastest of some forty that were tried on an H200 with CUDA 13.0. latency and work are
-// fitted to their times there, and predict the times of squares from 384 to 4096 within 8 %. At 4096, large reached 0.85 of
-// the speed of cuBLAS in FP32, large with 8×8 values per thread 0.82, and medium 0.79. At 1024, medium reached 0.97, and
-// large in four parts 0.94, because half of the cores would get no whole tile of large. Up to 512, small was a tenth to a
-// half faster than cuBLAS.
+// The tiles for GPUs in general: the fastest of some sixty that were tried on H200s with CUDA 13.0. latency and work are
+// fitted to their times there, and predict the times of squares from 384 to 4096 within 8 %. At 4096, large reached 0.94 of
+// the speed of cuBLAS in FP32, large with 8 terms at a time 0.90, with 8×8 values per thread 0.93, and medium 0.88. At 1024,
+// medium was 1.15 times as fast as cuBLAS, and large in four parts 1.13 times, because half of the cores would get no whole
+// tile of large. Up to 512, small was a sixth to two thirds faster than cuBLAS.
 var (
-	large = tile{m: 128, n: 128, k: 8, threadM: 8, threadN: 16, lanesM: 8, stages: 2, slices: 1, along: 2,
-		latency: 8, work: 95, inStep: 2}
+	large = tile{m: 128, n: 128, k: 16, threadM: 8, threadN: 16, lanesM: 8, stages: 2, slices: 1, along: 4,
+		latency: 139, work: 18, inStep: 2}
 	medium = tile{m: 64, n: 64, k: 32, threadM: 8, threadN: 8, lanesM: 4, stages: 2, slices: 2, along: 4,
-		latency: 4, work: 26}
+		latency: 6, work: 23.3}
 	small = tile{m: 32, n: 32, k: 64, threadM: 4, threadN: 4, lanesM: 8, stages: 1, slices: 4, along: 4,
-		latency: 4, work: 8}
+		latency: 3, work: 8.4}
 )
 
 // matrices is the tile for Apple's GPUs. There, large and medium would take so many registers and so much threadgroup memory
@@ -73,10 +74,12 @@ func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
 // nanoseconds estimates the time of a product whose sums over k are divided into parts.
 func (t tile) nanoseconds(m, n, k, parts, cores int) float64 {
 	each := math.Ceil(float64(t.count(m, n)) * float64(parts) / float64(cores))
-	if each > t.inStep && each < 2*t.inStep {
-		each = 2 * t.inStep // a core that finishes its tiles gets as many again, while others have none
+	rounds := 1.0
+	if t.inStep > 0 {
+		rounds = math.Ceil(each / t.inStep)
+		each = min(each, t.inStep)
 	}
-	time := float64(t.depth(k, parts)) * (t.latency + each*t.work)
+	time := float64(t.depth(k, parts)) * rounds * (t.latency + each*t.work)
 	if parts > 1 {
 		time += partsLatency + 4*float64(m)*float64(n)*float64(2*parts+1)/partsBandwidth
 	}

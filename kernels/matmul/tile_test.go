@@ -17,7 +17,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{4096, 4096, 4096, h200, large, 1},
 		{2048, 2048, 2048, h200, large, 1},
-		{3000, 3000, 3000, h200, large, 2}, // with 576 tiles, 132 cores would be idle for an eighth of the time
+		{3000, 3000, 3000, h200, medium, 1}, // large, in four parts, took 1 % less
 		{1536, 1536, 1536, h200, medium, 2},
 		{1024, 1024, 1024, h200, medium, 1},
 		{768, 768, 768, h200, medium, 4},
@@ -38,7 +38,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPredictions compares predicted times with those of squares on an H200, which are medians of 21 runs.
+// TestPredictions compares predicted times with those of squares on an H200, which are medians of 21 runs. In two parts at 1024, medium took a sixth longer than predicted.
 func TestPredictions(t *testing.T) {
 	const cores, launch = 132, 2.3 // µs of overhead per kernel
 	for _, test := range []struct {
@@ -46,11 +46,13 @@ func TestPredictions(t *testing.T) {
 		n, parts     int
 		microseconds float64
 	}{
-		{large, 1024, 4, 60.2}, {large, 1280, 1, 138.3}, {large, 1792, 2, 362.4}, {large, 2048, 1, 400.3},
-		{large, 3000, 2, 1341}, {large, 4096, 1, 3150},
-		{medium, 640, 1, 23.1}, {medium, 768, 4, 34.1}, {medium, 896, 2, 43.8}, {medium, 1024, 1, 59.4},
-		{medium, 1280, 4, 125.3}, {medium, 1536, 2, 195.2}, {medium, 2048, 1, 437}, {medium, 4096, 1, 3402},
-		{small, 384, 1, 10.4}, {small, 512, 1, 13.0}, {small, 768, 1, 38.2},
+		{large, 768, 1, 123.1}, {large, 1024, 1, 163.1}, {large, 1024, 4, 55.3}, {large, 1280, 1, 203.6}, {large, 1280, 2, 122.4},
+		{large, 1536, 2, 281.7}, {large, 1792, 4, 266.3}, {large, 2048, 1, 366.5}, {large, 3000, 1, 1585}, {large, 3000, 4, 1262},
+		{large, 4096, 1, 2852},
+		{medium, 512, 2, 12.2}, {medium, 640, 1, 21.8}, {medium, 768, 4, 31.3}, {medium, 896, 2, 39.2}, {medium, 1024, 1, 54.7},
+		{medium, 1280, 4, 113.4}, {medium, 1536, 2, 174.5}, {medium, 1792, 1, 258.5}, {medium, 2048, 1, 399.7},
+		{medium, 3000, 1, 1273}, {medium, 4096, 1, 3041},
+		{small, 384, 1, 9.2}, {small, 512, 1, 12.4}, {small, 768, 1, 37.8}, {small, 1024, 1, 74.6},
 	} {
 		predicted := test.by.nanoseconds(test.n, test.n, test.n, test.parts, cores)/1000 + launch
 		if math.Abs(predicted/test.microseconds-1) > 0.08 {
@@ -71,7 +73,7 @@ func TestTilesFit(t *testing.T) {
 		switch {
 		case by.m%32 != 0 || by.n%32 != 0 || by.m%simdM != 0 || by.n%simdN != 0:
 			t.Errorf("%+v: simdgroups compute %d×%d", by, simdM, simdN)
-		case by.k%(4*by.slices) != 0 || by.k/4%by.along != 0:
+		case by.k%(4*by.slices*by.along) != 0:
 			t.Errorf("%+v: %d terms do not divide", by, by.k)
 		case 16*vectors > 32<<10 || by.threads() > 1024:
 			t.Errorf("%+v: %d bytes of threadgroup memory, %d threads", by, 16*vectors, by.threads())
