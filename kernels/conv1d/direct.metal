@@ -77,7 +77,7 @@ kernel void direct(device float4* y [[buffer(0)]],
                    uint id [[thread_index_in_threadgroup]]) {
     threadgroup float4 signal[TILE + RUN];
     threadgroup float4 filter[RUN];
-    uint own = id % THREADS * OUTPUTS;
+    int own = id % THREADS * OUTPUTS;
     uint share = id / THREADS;
     int first = (int)(group.x * TILE);
     uint tapVectors = (p.taps + 3) / 4;
@@ -113,14 +113,14 @@ kernel void direct(device float4* y [[buffer(0)]],
             sum[c] = float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
         float4 ring[RING];
-        uint k = share * turns * RING;
+        int k = share * turns * RING;
         for (uint c = 0; c < OUTPUTS; ++c) {
             ring[c] = signal[own + k + c];
         }
         #pragma unroll 2
-        for (uint end = k + turns * RING; k < end; k += RING) {
+        for (int end = k + int(turns) * RING; k < end; k += RING) {
             #pragma unroll
-            for (uint turn = 0; turn < RING; ++turn) {
+            for (int turn = 0; turn < RING; ++turn) {
                 ring[(turn + OUTPUTS) % RING] = signal[own + k + turn + OUTPUTS];
                 float4 taps = filter[k + turn];
                 #pragma unroll

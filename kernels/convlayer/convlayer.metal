@@ -142,7 +142,8 @@ kernel void convolve(device float* y [[buffer(0)]],
     device const float4* weight = weights + size_t(index / VECTORS_M) * vectors + first_channel / 4 + index % VECTORS_M;
     uint weight_step = THREADS / VECTORS_M * vectors;
 
-    uint at_n = index % ACROSS, at_m = index % TEAM / ACROSS, slice = index / TEAM;
+    int at_n = index % ACROSS, at_m = index % TEAM / ACROSS;
+    uint slice = index / TEAM;
     float4 sum[THREAD_M][THREAD_N / 4];
     #pragma unroll
     for (uint i = 0; i < THREAD_M; ++i) {
@@ -170,16 +171,16 @@ kernel void convolve(device float* y [[buffer(0)]],
             }
         }
         if (t > 0) {
-            uint from = (t - 1) % STAGES * STAGE + slice * TERMS * ROW;
+            int from = (t - 1) % STAGES * STAGE + slice * TERMS * ROW;
             #pragma unroll
-            for (uint l = 0; l < TERMS; ++l) {
+            for (int l = 0; l < TERMS; ++l) {
                 float4 a[THREAD_M / 4], b[THREAD_N / 4];
                 #pragma unroll
-                for (uint i = 0; i < THREAD_M / 4; ++i) {
+                for (int i = 0; i < THREAD_M / 4; ++i) {
                     a[i] = memory[from + l * ROW + at_m + i * DOWN];
                 }
                 #pragma unroll
-                for (uint j = 0; j < THREAD_N / 4; ++j) {
+                for (int j = 0; j < THREAD_N / 4; ++j) {
                     b[j] = memory[from + l * ROW + VECTORS_M + at_n + j * ACROSS];
                 }
                 #pragma unroll

@@ -113,17 +113,11 @@ kernel void overlapped(device float* dst [[buffer(0)]],
             continue;
         }
         // A frame that is not there has rounding errors of the other one.
-        if (has_a) {
-            UNROLL
-            for (uint m = 0; m < POINTS; ++m) {
-                sums[m] = fma(window[lane + m * LANES], v[m].y, sums[m]);
-            }
-        }
-        if (has_b) {
-            UNROLL
-            for (uint m = 0; m < POINTS; ++m) {
-                sums[m + SHIFT] = fma(window[lane + m * LANES], v[m].x, sums[m + SHIFT]);
-            }
+        UNROLL
+        for (uint m = 0; m < POINTS; ++m) {
+            float weight = window[lane + m * LANES];
+            sums[m] = has_a ? fma(weight, v[m].y, sums[m]) : sums[m];
+            sums[m + SHIFT] = has_b ? fma(weight, v[m].x, sums[m + SHIFT]) : sums[m + SHIFT];
         }
         if (which == 1) {
             which = 2;
