@@ -59,7 +59,7 @@ var implementations = []kernels.Makers[Params]{
 	}),
 	kernels.KernelText("fft", appendWhole(ownTransform)),
 	kernels.KernelText("partitioned", appendPartitioned),
-	kernels.KernelText("direct", appendDirect),
+	kernels.Revised(1, kernels.KernelText("direct", appendDirect)), // places are known when it is compiled
 	kernels.VendorFFT("fft", func(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params], error) {
 		return appendWhole(vendorTransform(library)), nil
 	}),

@@ -94,7 +94,7 @@ var implementations = []kernels.Makers[Params]{
 	kernels.Revised(3, kernels.InGo(newOwn, newOwnParallel)), // few outputs slide
 	kernels.OpenBLAS(newBLAS),
 	kernels.Framework("", newFramework),
-	kernels.KernelText("", appendLayer),
+	kernels.Revised(1, kernels.KernelText("", appendLayer)), // places are known when it is compiled
 	kernels.VendorGEMM("", newVendor),
 }
 

@@ -77,7 +77,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		kernels.Revised(3, kernels.InGo(InGo, InParallel)), // narrow products are dot products
 		kernels.OpenBLAS(ByOpenBLAS),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return ByAccelerate(p), nil }),
-		kernels.KernelTextFor("", ByText),
+		kernels.Revised(1, kernels.KernelTextFor("", ByText)), // faster products
 		kernels.VendorGEMM("", ByVendor),
 	},
 })

@@ -150,7 +150,7 @@ func declared(
 			own,
 			kernels.OpenBLAS(byOpenBLAS),
 			kernels.Framework("", byAccelerate),
-			kernels.KernelTextFor("", byText),
+			kernels.Revised(1, kernels.KernelTextFor("", byText)), // faster products
 			kernels.VendorGEMM("", byVendor),
 		},
 	}

@@ -115,7 +115,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} })),
 		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return library{p, threads} }),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
-		kernels.KernelText("", appendProduct),
+		kernels.Revised(1, kernels.KernelText("", appendProduct)), // places are known when it is compiled
 		kernels.VendorGEMM("", newVendor),
 	},
 })

@@ -149,7 +149,7 @@ func declare(c *cell) kernels.Op[Params] {
 			kernels.Revised(1, kernels.Revised(1, kernels.InGo(c.newOwn, c.newOwnParallel), "go-parallel")),
 			kernels.OpenBLAS(c.newOpenBLAS),
 			kernels.Framework("", c.newFramework),
-			kernels.KernelText("", c.appendLayer),
+			kernels.Revised(1, kernels.KernelText("", c.appendLayer)), // faster products
 		},
 	})
 }

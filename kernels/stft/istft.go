@@ -45,7 +45,7 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 		kernels.Probed(fftw.Probe, fftw.Version,
 			kernels.Revised(1, addUp("fftw", "fftw-parallel", inverseWithFFTW), "fftw-parallel")), // as above
 		kernels.Framework("", alone(inverseWithAccelerate)),
-		kernels.KernelText("", appendInverse),
+		kernels.Revised(1, kernels.KernelText("", appendInverse)), // the window is loaded once for two frames
 		kernels.VendorFFT("", newInverseVendor),
 	},
 })
