@@ -10,6 +10,7 @@ type demand struct {
 	calls func(size int) float64 // number of calls, if one call fills a batch
 	pause float64                // greatest number of idle seconds
 	alone float64                // assumed exponent of a call's growth if a single size is known
+	onOne *int                   // index of its counterpart on one core; nil for none
 }
 
 // costs records the costs of sizes, and predicts those of other sizes.
@@ -56,9 +57,18 @@ func (c *costs) greatest() int {
 	return c.sizes[len(c.sizes)-1]
 }
 
-// call predicts the seconds of one call of an implementation, or returns 0 if nothing is known.
+// call predicts the seconds of one call of an implementation, or returns 0 if nothing is known. Above the measured sizes an
+// implementation on several cores is to take no longer than its counterpart on one core. A call that waited in vain for a core
+// that another program had would else say that it is hopelessly slow at all larger sizes: see markBehind.
 func (c *costs) call(size, index int) float64 {
-	return c.predict(size, c.demands[index].alone, 3, func(k int) float64 { return c.calls[k][index] })
+	d := c.demands[index]
+	call := c.predict(size, d.alone, 3, func(k int) float64 { return c.calls[k][index] })
+	if d.onOne != nil && size > c.greatest() {
+		if one := c.call(size, *d.onOne); one > 0 {
+			call = min(call, one)
+		}
+	}
+	return call
 }
 
 // predict interpolates a quantity in log-log, and extrapolates it beyond the measured sizes. alone is the assumed exponent

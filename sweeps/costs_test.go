@@ -71,6 +71,25 @@ func TestCostsOfASpace(t *testing.T) {
 	}
 }
 
+// A call on several cores that waited for one of them says nothing about larger sizes.
+func TestCostsOnSeveralCores(t *testing.T) {
+	one := 0
+	known := costs{demands: []demand{{alone: 1}, {alone: 1, onOne: &one}}}
+	known.record(100, 0, 0, []float64{1e-5, 2e-3})
+	known.record(200, 0, 0, []float64{2e-5, 1.2e-5})
+	known.record(400, 0, 0, []float64{4e-5, 8e-3})
+	if call := known.call(800, 1); math.Abs(call-8e-5) > 1e-6 {
+		t.Errorf("a call on several cores at twice the size is to take %v s, want the 80 µs of one on one core", call)
+	}
+	if call := known.call(400, 1); call != 8e-3 {
+		t.Errorf("a call that took 8 ms is said to take %v s", call)
+	}
+	known.record(400, 0, 0, []float64{math.NaN(), 2e-5})
+	if call := known.call(800, 1); math.Abs(call-3.33e-5) > 1e-6 {
+		t.Errorf("a call that grows as usual is to take %v s, want 33 µs", call)
+	}
+}
+
 // A single high cost at one size says nothing about smaller sizes.
 func TestCostsBelowTheMeasuredSizes(t *testing.T) {
 	known := costs{demands: []demand{{alone: 1}}}

@@ -86,6 +86,11 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		e.result.Samples.Implementations = append(e.result.Samples.Implementations, declared.Name)
 		e.result.Samples.SetRevision(declared.Name, declared.Revision)
 	}
+	for i, one := range timings.Counterparts(e.result.Samples.Implementations) {
+		if one >= 0 {
+			e.costs.demands[i].onOne = &one
+		}
+	}
 	e.done = len(e.implementations) == 0
 	return e
 }

@@ -62,7 +62,7 @@ func shapesReportOf(check *harness.ShapesCheck) shapesReport {
 		o.Shapes = append(o.Shapes, shapeReport{one.Shape, names[one.Chosen], names[one.Best], math.Exp(one.Loss), one.Weight})
 	}
 	for _, warning := range check.Result.Warnings {
-		if strings.HasPrefix(warning, "degraded: ") {
+		if strings.HasPrefix(warning, "degraded: ") || strings.Contains(warning, " was not timed above ") || strings.Contains(warning, " was timed up to ") {
 			o.Warnings = append(o.Warnings, warning)
 		}
 	}
