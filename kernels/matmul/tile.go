@@ -26,7 +26,7 @@ type tile struct {
 // The tiles for GPUs in general: the fastest of some sixty that were tried on H200s with CUDA 13.0. latency and work are
 // fitted to their times there, and predict the times of squares from 384 to 4096 within 8 %. At 4096, large reached 0.94 of
 // the speed of cuBLAS in FP32, large with 8 terms at a time 0.90, with 8×8 values per thread 0.93, and medium 0.88. At 1024,
-// medium was 1.15 times as fast as cuBLAS, and large in four parts 1.13 times, because half of the cores would get no whole
+// medium was 1.04 to 1.15 times as fast as cuBLAS, and large in four parts 1.13 times, because half of the cores would get no whole
 // tile of large. Up to 512, small was a sixth to two thirds faster than cuBLAS.
 var (
 	large = tile{m: 128, n: 128, k: 16, threadM: 8, threadN: 16, lanesM: 8, stages: 2, slices: 1, along: 4,
