@@ -90,6 +90,17 @@ func TestCostsOnSeveralCores(t *testing.T) {
 	}
 }
 
+// An implementation on several cores has a counterpart only if that competes.
+func TestCostsKnowCounterparts(t *testing.T) {
+	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }, Implementations: []kernels.Implementation{
+		{Name: "go-parallel/fft", Cores: kernels.AllCores}, {Name: "fftw-parallel", Cores: kernels.AllCores}, {Name: "go/fft"},
+	}}
+	e := newEntry(c, &Options{State: Warm, Mode: Latency, Planner: func(*kernels.Case) Planner { return &counted{} }})
+	if d := e.costs.demands; d[0].onOne == nil || *d[0].onOne != 2 || d[1].onOne != nil || d[2].onOne != nil {
+		t.Errorf("counterparts are %v, %v and %v", d[0].onOne, d[1].onOne, d[2].onOne)
+	}
+}
+
 // A single high cost at one size says nothing about smaller sizes.
 func TestCostsBelowTheMeasuredSizes(t *testing.T) {
 	known := costs{demands: []demand{{alone: 1}}}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
 	"crossover/harness"
+	"crossover/sweeps"
 )
 
 // wide is a machine with two operations over rows and columns. b and d are slower than a and c up to a work of ten thousand.
@@ -84,6 +86,18 @@ func verified(t *testing.T, m *scripted.Machine, file *calibration.File, args ..
 		t.Fatalf("%v: exit %d\n%s%s", err, code, stdout, stderr)
 	}
 	return r, code
+}
+
+// Who was not timed everywhere is said of shapes as it is of sizes. Where an operation ended early, its share of unknown shapes
+// tells.
+func TestWarningsOfShapes(t *testing.T) {
+	const missing, failed = "fftw was not timed above n=480: it falls over 4 times behind the best", "cuda was timed up to n=9 only; at n=10 it failed: lost"
+	check := &harness.ShapesCheck{Recorded: &calibration.Operation{}, Result: &sweeps.Result{
+		Warnings: []string{missing, "stopped at n=500: a visit to n=501 would take about 9 s", failed, "degraded: other programs"},
+	}}
+	if got, want := shapesReportOf(check).Warnings, []string{missing, failed, "degraded: other programs"}; !slices.Equal(got, want) {
+		t.Errorf("warnings are %q, want %q", got, want)
+	}
 }
 
 // A file that holds passes, on any day.
