@@ -99,25 +99,28 @@ func (h *history) assumes(p *Processors, segs []Segment, n int) bool {
 const offNear = 1.2
 
 // offs returns, for each run that has both of the n-th switch's implementations, the difference between its log-ratio of the
-// two and that of all runs together, near the switch. If no measured size is near, that is the difference at the switch.
+// two and that of all runs together, near the switch. If no measured size is near, that is the difference at the switch. A run
+// with a wide gap there says how curves bend and not how runs differ, so it is left out.
 func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
 	i, j, edge := segs[n-1].Implementation, segs[n].Implementation, segs[n].edge
 	weights := nearEdge(h.pool.sizes, edge)
 	var offs []float64
 	for r, table := range h.losses {
-		sum, weight := 0.0, 0.0
+		sum, weight, known := 0.0, 0.0, 0.0
 		for s, w := range weights {
 			if w == 0 {
 				continue
 			}
-			d := h.pool.places[r][s].at(table[i]) - h.pool.places[r][s].at(table[j]) - (loss[i][s] - loss[j][s])
+			l := h.pool.places[r][s]
+			d := l.at(table[i]) - l.at(table[j]) - (loss[i][s] - loss[j][s])
 			if !math.IsNaN(d) && !math.IsInf(d, 0) {
-				sum += w * d
+				sum += w * l.weight * d
+				known += w * l.weight
 				weight += w
 			}
 		}
-		if weight > 0 {
-			offs = append(offs, sum/weight)
+		if known >= weight/2 && known > 0 {
+			offs = append(offs, sum/known)
 		}
 	}
 	return offs

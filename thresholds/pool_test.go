@@ -61,6 +61,63 @@ func TestRunsArePooled(t *testing.T) {
 	}
 }
 
+// A run that measured around a threshold says where it is. Runs of which the nearest sizes are far away do not say otherwise,
+// however many there are: between their sizes they only know a line, and curves bend.
+func TestCoarseRunsBendNothing(t *testing.T) {
+	seconds := func(n float64) []float64 { // equal at 30 000
+		return []float64{1e-7 + 3e-10*min(n, 20000) + 3.39e-9*max(n-20000, 0), 1e-5 + 1e-9*n}
+	}
+	run := func(off float64, ratio float64) *timings.Set {
+		set := &timings.Set{Implementations: []string{"a", "b"}}
+		for n := 64.0; n <= 1<<24; n *= ratio {
+			for k := range 4 {
+				s := seconds(math.Round(n))
+				s[1] *= 1 + off + 0.001*float64(k)
+				set.Blocks = append(set.Blocks, timings.Block{Size: int(math.Round(n)), Seconds: s, Iterations: []int{1, 1}, Twin: -1})
+			}
+		}
+		return set
+	}
+	sets := []*timings.Set{run(0, 1.25), run(0.01, 64), run(-0.01, 64), run(0.01, 64), run(-0.01, 64)}
+	exact := Fit(sets[:1], Options{Seed: 1, Resamples: 100}).Segments[1].From
+	joined := Fit(sets, Options{Seed: 1, Resamples: 100})
+	if len(joined.Segments) < 2 || math.Abs(math.Log(float64(joined.Segments[1].From)/float64(exact))) > 0.1 {
+		t.Errorf("segments are %+v, want the threshold at %d as by the run that measured there", joined.Segments, exact)
+	}
+}
+
+// Where a single run measured, it counts without how far it is off the others, so that its sizes make no steps.
+func TestALoneRunMakesNoSteps(t *testing.T) {
+	groups := func(sizes ...int) (out []group) {
+		for _, size := range sizes {
+			out = append(out, group{size: size})
+		}
+		return out
+	}
+	p := newPool([][]group{groups(100, 200, 400, 800, 100000), groups(100, 100000), groups(100, 100000)})
+	runs := [][][]float64{{{0.3, 0.3, 0.3, 0.3, 0.3}, {1.3, 1.3, 1.3, 1.3, 1.3}}, {{0, 0}, {1, 1}}, {{0, 0}, {1, 1}}}
+	loss := newTable(2, len(p.sizes))
+	p.join(runs, loss)
+	for s, size := range p.sizes {
+		if loss[0][s] != 0 || math.Abs(loss[1][s]-1) > 1e-12 {
+			t.Errorf("at %d the losses are %v and %v, want 0 and 1", size, loss[0][s], loss[1][s])
+		}
+	}
+	for r, of := range p.deviations(runs, 2) {
+		for s := range p.sizes {
+			if want := []float64{0.2, -0.1, -0.1}[r] / math.Sqrt2; math.Abs(of[1][s]-want) > 1e-12 {
+				t.Errorf("run %d deviates by %v at %d, want %v", r, of[1][s], p.sizes[s], want)
+			}
+		}
+	}
+	// Three runs that know a curve well outvote one that is off, as before.
+	same := newPool([][]group{groups(100, 200), groups(100, 200), groups(100, 200)})
+	same.join([][][]float64{{{0, 0}, {1, 1}}, {{0, 0}, {1, 1}}, {{0, 0}, {4, 4}}}, loss[:2])
+	if math.Abs(loss[1][1]-2) > 1e-12 {
+		t.Errorf("the mean of 1, 1 and 4 is %v", loss[1][1])
+	}
+}
+
 // A place that one run does not reach is known from the others. A place that none reaches is not known.
 func TestPlaces(t *testing.T) {
 	groups := []group{{size: 100}, {size: 400}, {size: 1600}}
