@@ -39,7 +39,7 @@ type Run struct {
 	Asked     []Asked                      // shapes that are measured first; set before Measure
 	Alone     bool                         // whether only asked shapes of the spaces are measured
 	Shapes    map[string]*timings.Set      // by the name of a space's case: the operation with its placement
-	Before    map[string]*timings.Set      // shapes of earlier runs, which guide the planner; like Shapes, and set before Measure
+	Before    *Run                         // of the host, with earlier ones; guides the planners; set before Measure; nil if there is none
 	Folder    string                       // where Measure saves the run; "" means that it is not saved
 	Changes   []string                     // by Join: which implementations have changed since earlier runs, a line for each operation
 	Resamples int                          // of the bootstrap behind the intervals; 0 means the default of thresholds
@@ -153,9 +153,29 @@ func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
 		weight = weightAlone
 	}
 	return thresholds.NewPlanner(thresholds.PlannerOptions{
-		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: ratio, Weight: weight, Work: work,
+		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: ratio, Weight: weight, Work: work, Earlier: r.before(c),
 		Fit: thresholds.Options{Seed: r.options.Seed, Precision: r.options.Precision},
 	})
+}
+
+// before returns the timings of a case by earlier runs, without times of implementations that have changed since. If they lack
+// an implementation that can run, it returns none: thresholds without it say little of those with it.
+func (r *Run) before(c *kernels.Case) []*timings.Set {
+	if r.Before == nil || r.Before.Timings[c.Name] == nil {
+		return nil
+	}
+	var earlier []*timings.Set
+	for _, set := range r.Before.History(c.Name) {
+		if set = thresholds.Since(set, set.Changed(revisionOf(c))); len(set.Blocks) > 0 {
+			earlier = append(earlier, set)
+		}
+	}
+	for _, i := range c.Implementations {
+		if r.options.includes(i.Name) && i.Missing() == nil && !slices.ContainsFunc(earlier, func(set *timings.Set) bool { return set.Knows(i.Name) }) {
+			return nil
+		}
+	}
+	return earlier
 }
 
 // FirstSizes returns the sizes of a case that are measured first, before any time is known.

@@ -115,9 +115,9 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	for _, name := range s.Case.Axes {
 		of.Axes = append(of.Axes, calibration.Axis{Name: name})
 	}
-	before := r.Before[s.Case.Name]
-	if before == nil || !slices.Equal(before.Axes, s.Case.Axes) {
-		before = &timings.Set{}
+	before := &timings.Set{}
+	if r.Before != nil && r.Before.Shapes[s.Case.Name] != nil && slices.Equal(r.Before.Shapes[s.Case.Name].Axes, s.Case.Axes) {
+		before = r.Before.Shapes[s.Case.Name]
 	}
 	before = thresholds.Since(before, before.Changed(revisionOf(&s.Case)))
 	p.Know(knownShapes(before), func(implementations []string) []surfaces.Point {

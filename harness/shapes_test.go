@@ -254,7 +254,7 @@ func TestAChangedOperationBeginsAnew(t *testing.T) {
 			b.Seconds, b.Iterations = []float64{b.Seconds[0], 20 * b.Seconds[0], 2 * b.Seconds[0]}, []int{1, 1, 1}
 		}
 		set.SetRevision("go-parallel", revision+changed)
-		r := &Run{Before: map[string]*timings.Set{space.Case.Name: set}, Shapes: map[string]*timings.Set{}}
+		r := &Run{Before: &Run{Shapes: map[string]*timings.Set{space.Case.Name: set}}, Shapes: map[string]*timings.Set{}}
 		// The worth of a visit is at least 1 as long as first shapes are spread.
 		if _, _, worth := r.spread(space).Next(&timings.Set{Implementations: set.Implementations}); (worth >= 1) != anew {
 			t.Errorf("of %d shapes, with the revision raised by %d, the next visit has a worth of %v", len(set.Sizes()), changed, worth)

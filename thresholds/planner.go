@@ -19,6 +19,9 @@ type Planner struct {
 	options   Options
 	rng       *rand.Rand
 
+	sides []int   // of thresholds that earlier runs know, ascending
+	shift float64 // of the rungs between the ends, downwards, as a share of a rung
+
 	grid     []int // sizes of the grid that are left
 	whole    int   // number of sizes that the grid had
 	jittered bool  // whether grid has the sizes between the rungs
@@ -36,7 +39,10 @@ type PlannerOptions struct {
 	Weight    float64       // factor of the worth of every visit; 0 means 1
 	// Work returns the work of a call at a size, in any unit. It may be nil. Then the planner goes up in small steps only.
 	Work func(size int) float64
-	Fit  Options
+	// Earlier are the samples of earlier runs, one set for each. They guide the first sizes. Each implementation of the case must
+	// be in them.
+	Earlier []*timings.Set
+	Fit     Options
 }
 
 // proposal is a visit: its size, its number of blocks, and its worth. A worth of 0 means that there is none.
@@ -83,7 +89,14 @@ func NewPlanner(o PlannerOptions) *Planner {
 		visits: map[int]int{},
 	}
 	p.low, p.high = p.taken(p.low, +1), p.taken(p.high, -1)
-	p.take(inLargeSteps(p.Rungs(), o.Work))
+	if len(o.Earlier) > 0 && p.low <= p.high {
+		p.guide(o.Earlier)
+	}
+	order := inLargeSteps(p.Rungs(), o.Work)
+	if len(p.sides) > 0 {
+		order = p.sidesFirst(order)
+	}
+	p.take(order)
 	return p
 }
 
@@ -190,14 +203,25 @@ func (p *Planner) propose(set *timings.Set) proposal {
 	return proposal{p.grid[0], gridBlocks, worth + float64(len(p.grid))/float64(p.whole)}
 }
 
-// Rungs returns the first sizes of the planner, in ascending order: the geometric grid from the least to the greatest size,
-// both included.
+// Rungs returns the first sizes of the planner, in ascending order: the geometric grid from the least to the greatest size, both
+// included, and the sides of thresholds that earlier runs know in place of the rungs beside them.
 func (p *Planner) Rungs() []int {
+	grid := slices.DeleteFunc(p.geometric(p.shift), func(size int) bool {
+		return size > p.low && size < p.high && p.besideSide(size)
+	})
+	grid = append(grid, p.sides...)
+	slices.Sort(grid)
+	return slices.Compact(grid)
+}
+
+// geometric returns a geometric grid from the least to the greatest size, both included. The sizes between the two are lower by a
+// share of a rung.
+func (p *Planner) geometric(shift float64) []int {
 	if p.high < p.low {
 		return nil // the operation takes no size in the range
 	}
-	var grid []int
-	for x := float64(p.low); x < float64(p.high); x *= p.ratio {
+	grid := []int{p.low}
+	for x := float64(p.low) * math.Pow(p.ratio, 1-shift); x < float64(p.high); x *= p.ratio {
 		grid = append(grid, p.nearest(x))
 	}
 	// A last step of less than half a rung would only repeat its neighbour.

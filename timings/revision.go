@@ -30,9 +30,9 @@ func (s *Set) SetRevision(implementation string, revision int) {
 // an implementation is known at all. Others have not changed.
 func (s *Set) Changed(now func(implementation string) (revision int, known bool)) []string {
 	var names []string
-	for i, name := range s.Implementations {
+	for _, name := range s.Implementations {
 		revision, known := now(name)
-		if known && revision != s.Revisions[name] && slices.ContainsFunc(s.Blocks, func(b Block) bool { return b.Timed(i) }) {
+		if known && revision != s.Revisions[name] && s.Knows(name) {
 			names = append(names, name)
 		}
 	}

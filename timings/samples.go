@@ -160,6 +160,12 @@ func (s *Set) At(size int) []Block {
 	return at
 }
 
+// Knows reports whether the set has a time of an implementation.
+func (s *Set) Knows(implementation string) bool {
+	i := slices.Index(s.Implementations, implementation)
+	return i >= 0 && slices.ContainsFunc(s.Blocks, func(b Block) bool { return b.Timed(i) })
+}
+
 // Count returns the number of blocks of one size.
 func (s *Set) Count(size int) int {
 	count := 0

@@ -31,7 +31,7 @@ type output struct {
 // open checks, before any time is spent, that the run's entry may replace what the file holds, and that all places can be
 // written to. cases is nil if they are already measured.
 func open(o *options, entry *calibration.Host, cases []kernels.Case) (*output, error) {
-	out := &output{options: o, samples: o.folder(o.data, entry.ID), charts: o.folder(o.plots, entry.ID)}
+	out := newOutput(o, entry.ID)
 	file, err := out.load(entry.ID)
 	if err != nil {
 		return nil, err
@@ -57,6 +57,23 @@ func open(o *options, entry *calibration.Host, cases []kernels.Case) (*output, e
 	}
 	removeStrays(out.charts)
 	return out, nil
+}
+
+func newOutput(o *options, id string) *output {
+	return &output{options: o, samples: o.folder(o.data, id), charts: o.folder(o.plots, id)}
+}
+
+// before returns the runs of the host so far, which guide the planners of the next one. It returns nil if there are none, if their
+// samples are not there, or if the next run forgets them.
+func (o *output) before() *harness.Run {
+	if o.old == nil || o.forgets() {
+		return nil
+	}
+	runs, err := harness.Find(o.samples, o.old)
+	if err != nil {
+		return nil
+	}
+	return runs
 }
 
 // load reads the calibration file and the host's entry in it. A missing file is an empty one. load does not check the

@@ -67,7 +67,11 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	case o.list:
 		return list(stdout, &of.host, cases)
 	case o.dryRun:
-		return plan(stdout, harness.NewRun(of.host, cases, o.runOptions()), cases, asked, o)
+		r, out := harness.NewRun(of.host, cases, o.runOptions()), newOutput(o, of.host.ID)
+		if _, err := out.load(of.host.ID); err == nil { // a damaged file changes nothing about what is measured first
+			r.Before = out.before()
+		}
+		return plan(stdout, r, cases, asked, o)
 	}
 	return measure(ctx, of, cases, spaces, asked, o, stdout, stderr)
 }
@@ -87,11 +91,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*k
 	if err != nil {
 		return err
 	}
-	if out.old != nil && !out.forgets() {
-		if base, err := harness.Find(out.samples, out.old); err == nil {
-			r.Before = base.Shapes
-		}
-	}
+	r.Before = out.before()
 	if r.Folder, err = out.newFolder(); err != nil {
 		return err
 	}
