@@ -108,7 +108,6 @@ func divide(h *history, o Options) (Result, []stretch) {
 			continue
 		}
 		b.interval(result.Segments, stands, n)
-		result.Segments[n].noise = float64(result.Segments[n].High) / float64(result.Segments[n].Low)
 		if h.assumes(o.Processors, result.Segments, n) {
 			result.Segments[n].Assumed = assumedBetweenRuns
 		}

@@ -7,41 +7,42 @@ import (
 	"crossover/timings"
 )
 
-// Earlier runs of a case say where its thresholds are about. A run that measures the same sizes again says nothing new of where
-// between two of them a threshold is, and a budget that pays for ten sizes a case ends before the planner gets there. So the
-// next run measures both sides of each threshold first, each time closer to it. Where the grid is wide, its other sizes are
-// between those of earlier runs.
+// Earlier runs of a case say where its thresholds are about. If the grid is wide, as beside a GPU, a run that measures the same
+// sizes again says nothing new of where between two of them a threshold is. So the next run measures both sides of such a
+// threshold first, each time closer to it, and its other sizes are between those of earlier runs. That ends at a gap of wideGap.
+// Closer to a threshold, two implementations differ by less than runs do, and a threshold by two such sizes is worth less than
+// one by two sizes farther away. On two cores, thresholds of four runs that began with sizes as near as noise may move a threshold
+// differed more than those of six runs with the same wide rungs: see docs/method.md.
 
-// guide finds the sides of the thresholds that earlier runs know, and the shift of a wide grid.
+// guide finds the sides of the thresholds that earlier runs know to be in a wide gap, and the shift of a wide grid.
 func (p *Planner) guide(earlier []*timings.Set) {
-	o := p.options
-	o.withinRun = false
-	fit, _ := divide(newHistory(earlier), o)
-	sizes := fit.Curves.Sizes
-	for _, s := range fit.Segments {
-		if s.noise == 0 { // the first one has no threshold
+	h := newHistory(earlier)
+	curves := h.curves()
+	if len(curves.Sizes) == 0 {
+		return
+	}
+	stretches := partition(curves.Loss, curves.Sizes, h.band(studyTwin(h.groups())))
+	for n, s := range segments(stretches, &curves, curves.Loss) {
+		if n == 0 {
+			continue // the first one has no threshold
+		}
+		above := stretches[n].from
+		gap := math.Log(float64(curves.Sizes[above]) / float64(curves.Sizes[above-1]))
+		if gap <= slack*wideGap {
 			continue
 		}
-		above, _ := slices.BinarySearch(sizes, s.From)
-		reach := p.reach(&s, math.Log(float64(sizes[above])/float64(sizes[above-1])))
-		p.sides = append(p.sides, p.nearest(s.edge*math.Exp(-reach)), p.nearest(s.edge*math.Exp(reach)))
+		// A threshold that is interpolated over a wide gap is mostly within a quarter of it.
+		p.sides = append(p.sides, p.nearest(s.edge*math.Exp(-gap/4)), p.nearest(s.edge*math.Exp(gap/4)))
 	}
 	slices.Sort(p.sides)
 	p.sides = slices.Compact(p.sides)
-	if math.Log(p.ratio) > wideGap {
-		p.shift = p.farthest(sizes)
+	if math.Log(p.ratio) > slack*wideGap {
+		p.shift = p.farthest(curves.Sizes)
 	}
 }
 
-// leastReach is the least distance of a side from its threshold, in log-size.
-var leastReach = math.Log(1.1)
-
-// reach returns how far the sides of a threshold are from it, in log-size. That is as far as noise may move it, and at least a
-// quarter of the gap between measured sizes in which it is: the two sides then halve the gap, and a threshold is mostly between
-// them, because it is interpolated. Noise counts up to half a rung. Beyond that rungs are near enough.
-func (p *Planner) reach(s *Segment, gap float64) float64 {
-	return max(leastReach, gap/4, min(math.Log(s.noise), math.Log(p.ratio))/2)
-}
+// slack is the factor by which a gap may be wider than wideGap and not count as wide, because rungs are rounded.
+const slack = 1.1
 
 // shifts is the number of shifts of a grid that are compared.
 const shifts = 8

@@ -53,41 +53,45 @@ func TestRunsCloseIn(t *testing.T) {
 	}
 }
 
-// After the least size, the first sizes are the sides of the thresholds that earlier runs know, upwards. They are as far from a
-// threshold as noise may move it.
+// After the least size, the first sizes are the sides of the thresholds that earlier runs know to be in a wide gap, upwards. If
+// the gap is not wide, the grid stays: closer to a threshold, two implementations differ by less than runs do.
 func TestSidesComeFirst(t *testing.T) {
-	w := newWorld(6, costA, costB)
-	earlier := []*timings.Set{w.set(10, geometric(64, 1<<20, 1.3)...), w.set(10, geometric(64, 1<<20, 1.3)...)}
-	o := thresholds.PlannerOptions{Low: 64, High: 1 << 20, Earlier: earlier}
-	p, empty := thresholds.NewPlanner(o), &timings.Set{Implementations: w.names}
-	var sizes []int
-	for worth := 1.0; ; {
-		var size int
-		if size, _, worth = p.Next(empty); worth == 0 || slices.Contains(sizes, size) || len(sizes) == 20 {
-			break
+	for ratio, wide := range map[float64]bool{64: true, 4: false} {
+		w := newWorld(6, costA, costB)
+		o := thresholds.PlannerOptions{Low: 64, High: 1 << 24, Ratio: ratio}
+		grid := thresholds.NewPlanner(o).Rungs()
+		o.Earlier = []*timings.Set{w.set(10, grid...), w.set(10, grid...)}
+		p, empty := thresholds.NewPlanner(o), &timings.Set{Implementations: w.names}
+		if !wide {
+			if got := p.Rungs(); !slices.Equal(got, grid) {
+				t.Errorf("at a ratio of %v the rungs are %v, want %v as before", ratio, got, grid)
+			}
+			continue
 		}
-		sizes = append(sizes, size)
-		p.Visited(size)
-	}
-	if low, high := sizes[1], sizes[2]; sizes[0] != 64 || low < 700 || low > 960 || high < 1040 || high > 1500 {
-		t.Errorf("the first sizes are %v; want 64 and then both sides of 1000", sizes)
-	}
-	rungs := p.Rungs()
-	for k, size := range rungs {
-		if k > 0 && float64(size) > 4.001*float64(rungs[k-1]) {
-			t.Errorf("rungs %v are more than a factor of 4 apart", rungs)
+		var sizes []int
+		for worth := 1.0; ; {
+			var size int
+			if size, _, worth = p.Next(empty); worth == 0 || slices.Contains(sizes, size) || len(sizes) == 20 {
+				break
+			}
+			sizes = append(sizes, size)
+			p.Visited(size)
 		}
-	}
-	if slices.Contains(rungs, 1024) {
-		t.Errorf("rungs %v have 1024 although both of its neighbours are sides of a threshold", rungs)
-	}
-	for _, size := range rungs {
-		if !slices.Contains(sizes, size) {
-			t.Errorf("%d is not among the first sizes %v", size, sizes)
+		if low, high := sizes[1], sizes[2]; sizes[0] != 64 || low < 150 || low > 700 || high < 1400 || high > 4000 {
+			t.Errorf("the first sizes are %v; want 64 and then both sides of 1000", sizes)
 		}
-	}
-	if plain := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 20}); !slices.Contains(plain.Rungs(), 1024) {
-		t.Errorf("without earlier runs the rungs are %v", plain.Rungs())
+		rungs := p.Rungs()
+		for k, size := range rungs {
+			if k > 0 && float64(size) > 2*ratio*float64(rungs[k-1]) {
+				t.Errorf("rungs %v are much more than a factor of %v apart", rungs, ratio)
+			}
+			if !slices.Contains(sizes, size) {
+				t.Errorf("%d is not among the first sizes %v", size, sizes)
+			}
+		}
+		if slices.Contains(rungs, 4096) {
+			t.Errorf("rungs %v have 4096 beside the upper side of the threshold", rungs)
+		}
 	}
 }
 

@@ -14,8 +14,7 @@ type Segment struct {
 	Next           []Alternative
 	Doubts         []Doubt
 
-	edge  float64 // From without rounding to a size
-	noise float64 // High divided by Low, of the interval by noise alone; 0 for the first segment
+	edge float64 // From without rounding to a size
 }
 
 // segments returns the stretches of curves as segments, with edges at whole sizes. loss is that of the curves, or of a resample
