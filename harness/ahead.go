@@ -137,6 +137,9 @@ func (r *Run) compileUpcoming(c *kernels.Case, sizes []int) {
 	compileAll(kernelsOf(c, sizes, r.onGPU(c)), func() bool { return true })
 }
 
+// compileUpcoming does the same for all implementations of the case.
+func compileUpcoming(c *kernels.Case, sizes []int) { new(Run).compileUpcoming(c, sizes) }
+
 // onGPU returns the implementations of a case that may compile kernels.
 func (r *Run) onGPU(c *kernels.Case) (names []string) {
 	if c.Compile == nil {

@@ -32,9 +32,12 @@ type Check struct {
 	Case     kernels.Case
 	Changed  string // why nothing is measured: an implementation is another one than in the calibration; "" if none is
 
-	// The next three are results of Measure.
-	Result *sweeps.Result
-	Audit  thresholds.Audit
+	// The next four are results of Measure.
+
+	// Undrawn says that the budget does not suffice for all cases elsewhere, and that the random sample does not have this one.
+	Undrawn bool
+	Result  *sweeps.Result
+	Audit   thresholds.Audit
 	// Excused says that choices between parallel implementations have drifted, and that the machine is in another state than
 	// at calibration. The entry itself has not drifted then.
 	Excused bool
@@ -98,7 +101,7 @@ type VerifyOptions struct {
 func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispatcher, options VerifyOptions) error {
 	o := m.Sweep()
 	shapesBudget, casesBudget := v.budgets(options.Budget)
-	o.Budget, o.Seed, o.Progress = casesBudget, options.Seed, sweeps.Within(options.Progress, 0, shapesBudget)
+	o.Seed, o.Progress = options.Seed, sweeps.Within(options.Progress, 0, shapesBudget)
 	method := &v.Entry.Method
 	o.Mode, o.InFlight, o.State = sweeps.Mode(method.Mode), method.InFlight, sweeps.State(method.State)
 	// The recording of the calibration may not be at hand, and no time depends on the sound.
@@ -108,19 +111,21 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 	byName := map[string]*Check{}
 	for _, check := range v.Checks {
 		check.Result = &sweeps.Result{Case: &check.Case}
+		check.Undrawn = check.Changed == ""
 		if check.Changed == "" {
 			cases = append(cases, check.Case)
 			byName[check.Case.Name] = check
 		}
 	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(d, options.Seed) }
-	results, err := sweeps.Run(ctx, cases, o)
+	o.Ahead = compileUpcoming
+	results, err := sweepParts(ctx, parts(cases, casesBudget, options.Seed), o, func(name string) { byName[name].Undrawn = false })
 	for _, result := range results {
 		byName[result.Case.Name].Result = result
 	}
 	if err == nil && len(v.Shapes) > 0 {
-		o.Budget, o.Progress = shapesBudget, sweeps.Within(options.Progress, casesBudget, 0)
-		err = v.measureShapes(ctx, d, o)
+		o.Progress = sweeps.Within(options.Progress, casesBudget, 0)
+		err = v.measureShapes(ctx, d, shapesBudget, o)
 	}
 	if err != nil {
 		return err
@@ -149,9 +154,6 @@ func (c *Check) audit(d *dispatch.Dispatcher, seed uint64) *thresholds.Auditor {
 	}
 	choice := d.Case(c.Case.Name, available(&c.Case)...)
 	c.auditor = thresholds.NewAuditor(fresh.Sizes(edges), choice.Choose, fresh.Near, c.Recorded.TieBand, unsure(c.Recorded))
-	if c.Case.Placement.Elsewhere() {
-		c.auditor.Wait() // there are twice as many of these as of others, and few programs have their data there
-	}
 	return c.auditor
 }
 
@@ -203,7 +205,7 @@ func available(c *kernels.Case) []string {
 
 // judge audits what was measured, on a machine with these differences of its states.
 func (c *Check) judge(states *States) {
-	if c.Changed != "" {
+	if c.Changed != "" || c.Undrawn {
 		c.Audit = thresholds.Audit{Regret: math.NaN(), Upper: math.NaN()}
 		return
 	}

@@ -61,7 +61,7 @@ type Auditor struct {
 	drawn map[int]bool // the sizes to check; neighbours of slow ones are added
 	sizes []int        // visited sizes
 	high  int          // greatest size that the budget allows
-	waits bool         // see Wait
+	last  int          // size that was proposed last
 }
 
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file chooses at a
@@ -79,10 +79,6 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 	return a
 }
 
-// Wait makes the first looks come after those of other cases, until these have as many sizes as a finding takes. Of many cases that
-// a budget cannot all do, some then have a finding, and not all of them too few sizes.
-func (a *Auditor) Wait() { a.waits = true }
-
 // evidence is the number of undisturbed fresh sizes that are needed to say that choices hold. A case with fewer is unmeasured.
 const evidence = 8
 
@@ -93,35 +89,41 @@ type look struct {
 	repetition   bool // of a first look
 }
 
-// The worths of looks. First looks come before their repetitions, those before later looks, and those before second looks at
-// sizes that seem right.
+// The worths of looks. The first looks at as many sizes as a finding takes come before their repetitions, those before later looks,
+// those before first looks at further sizes, and those before second looks at sizes that seem right. If a budget ends early, what
+// seemed slow is decided, because without later looks nothing drifts.
 const (
-	worthFirst  = 1e6
-	worthRepeat = 1000
-	worthLater  = 100
-	worthAgain  = 1
+	worthFirst   = 1e6
+	worthRepeat  = 1000
+	worthLater   = 100
+	worthFurther = 50
+	worthAgain   = 1
 )
 
 // Next returns the next visit: a size, the number of blocks, and the worth. A worth of 0 means that the audit is over. Of
-// several cases, the one with the fewest checked sizes comes first, unless it waits.
+// several cases, the one with the fewest checked sizes comes first.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	next := a.next(set)
 	a.first.repeating = 0
 	if next.repetition {
 		a.first.repeating = next.size
 	}
+	a.last = next.size
 	return next.size, next.blocks, next.worth
 }
 
+// Upcoming returns the size that was proposed last, and those that have had no look yet.
+func (a *Auditor) Upcoming() []int { return append([]int{a.last}, a.first.pending...) }
+
 func (a *Auditor) next(set *timings.Set) look {
-	if len(a.first.pending) > 0 {
-		others := len(a.sizes)
-		if a.waits {
-			others += evidence
-		}
-		return look{size: a.first.pending[0], blocks: firstBlocks, worth: worthFirst / float64(1+others)}
-	}
 	var best look
+	if len(a.first.pending) > 0 {
+		best = look{size: a.first.pending[0], blocks: firstBlocks, worth: worthFirst / float64(1+len(a.sizes))}
+		if len(a.sizes) < evidence {
+			return best
+		}
+		best.worth = worthFurther / float64(1+len(a.sizes))
+	}
 	for _, size := range a.sizes {
 		wanted, urgent := a.nextAt(set, size)
 		if urgent {

@@ -433,33 +433,19 @@ func TestTheMeanOfAnAuditHasAwkwardSizes(t *testing.T) {
 	}
 }
 
-// A case that waits has its first size when another one has as many as a finding takes, and then they take turns.
-func TestAnAuditWaits(t *testing.T) {
-	sizes := []int{90, 150, 300, 500, 900, 1100, 3000, 9000, 12000, 15000}
-	w := newWorld(8, costA, costB)
-	always := func(int) string { return "a" }
-	near := func(size int) (int, bool) { return size + 1, true }
-	var audits [2]*thresholds.Auditor
-	var sets [2]*timings.Set
-	for k := range audits {
-		audits[k], sets[k] = thresholds.NewAuditor(sizes, always, near, 0.03, nil), &timings.Set{Implementations: w.names}
+// What seems slow is decided before sizes are looked at that no finding needs. If the budget ends then, what drifted is found.
+func TestSlowSizesAreDecidedFirst(t *testing.T) {
+	var sizes []int
+	for k := range 16 {
+		sizes = append(sizes, 100<<k)
 	}
-	audits[1].Wait()
-	var order []int
-	for range 14 {
-		worths, next := [2]float64{}, [2]int{}
-		for k, a := range audits {
-			next[k], _, worths[k] = a.Next(sets[k])
-		}
-		k := 0
-		if worths[1] > worths[0] {
-			k = 1
-		}
-		w.visit(sets[k], next[k], 3)
-		audits[k].Visited(next[k])
-		order = append(order, k)
+	w := newWorld(8, linear(2e-6, 2e-9), linear(1e-6, 1e-9))
+	got, _ := audit(t, w, func(int) string { return "a" }, sizes, 30)
+	if got.Finding != thresholds.Drifted || len(got.Sizes) < 8 || len(got.Sizes) == len(sizes) {
+		t.Errorf("after 30 visits the finding is %v at %d sizes", got.Finding, len(got.Sizes))
 	}
-	if want := []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1}; !slices.Equal(order, want) {
-		t.Errorf("the order is %v, want %v", order, want)
+	a := thresholds.NewAuditor(sizes, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+	if first, _, _ := a.Next(w.set(0)); len(a.Upcoming()) < 16 || a.Upcoming()[0] != first {
+		t.Errorf("upcoming are %v, and the first look is at %d", a.Upcoming(), first)
 	}
 }

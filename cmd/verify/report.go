@@ -12,6 +12,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/plans"
 	"crossover/harness"
+	"crossover/kernels"
 	"crossover/kernels/catalogue"
 	"crossover/sweeps"
 	"crossover/thresholds"
@@ -27,7 +28,7 @@ type report struct {
 	Worst      float64        `json:"worst_regret"`
 	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which the regret is above the case's tie band
 	FreshSizes int            `json:"fresh_sizes"`
-	Unproven   float64        `json:"unproven"`        // share of the cases' axes, in log-size, about which nothing can be said
+	Unproven   float64        `json:"unproven"`        // share of the drawn cases' axes, in log-size, about which nothing can be said
 	Disturbed  int            `json:"disturbed_sizes"` // further sizes, at which the machine was not quiet; no regret has them
 	State      harness.States `json:"machine_state"`
 	Plans      plans.Summary  `json:"typed_plans"` // comparison of typed plans with what a sweep times
@@ -38,7 +39,7 @@ type report struct {
 
 type caseReport struct {
 	Name     string       `json:"name"`
-	Verdict  string       `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS or UNMEASURED
+	Verdict  string       `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS, UNMEASURED or NOT DRAWN
 	Regret   float64      `json:"regret"`
 	Upper    *float64     `json:"regret_upper"`
 	Worst    float64      `json:"worst_regret"`
@@ -69,6 +70,9 @@ var verdictNames = map[thresholds.Finding]string{
 	thresholds.Drifted:    "DRIFTED",
 }
 
+// notDrawn is the verdict of a case or an operation that is not in the sample of those elsewhere.
+const notDrawn = "NOT DRAWN"
+
 // summarise returns the report of a verification.
 func summarise(v *harness.Verification, seed uint64) *report {
 	r := &report{
@@ -76,6 +80,7 @@ func summarise(v *harness.Verification, seed uint64) *report {
 		State: v.States, Operations: []shapesReport{}, Skipped: append([]string{}, v.Skipped...),
 	}
 	var losses []float64
+	drawn := 0
 	for _, check := range v.Checks {
 		c := reportOf(check)
 		for _, s := range c.Sizes {
@@ -85,9 +90,13 @@ func summarise(v *harness.Verification, seed uint64) *report {
 		}
 		losses = append(losses, c.losses...)
 		r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
-		r.Unproven += c.unproven() / float64(len(v.Checks))
+		if !check.Undrawn {
+			drawn++
+			r.Unproven += c.unproven()
+		}
 		r.Cases = append(r.Cases, c)
 	}
+	r.Unproven /= float64(max(drawn, 1))
 	for _, check := range v.Shapes {
 		r.Operations = append(r.Operations, shapesReportOf(check))
 	}
@@ -114,6 +123,9 @@ func reportOf(check *harness.Check) caseReport {
 		Name: check.Case.Name, unit: check.Case.Axis.Unit, Verdict: verdictNames[audit.Finding], Worst: audit.Worst, Beyond: audit.Beyond,
 		Excused: harness.UnsureShare(check.Recorded),
 		Sizes:   []sizeReport{}, Warnings: append([]string{}, result.Warnings...),
+	}
+	if check.Undrawn {
+		c.Verdict = notDrawn
 	}
 	c.Wrong = wrongOf(result)
 	for _, status := range result.Implementations {
@@ -248,7 +260,7 @@ func (r *report) writeJSON(w io.Writer) error {
 // writeTable prints the report as a table. Each case has a line. A second line below it says where a case that does not hold
 // is slowest.
 func (r *report) writeTable(w io.Writer) error {
-	cases := slices.Clone(r.Cases)
+	cases := slices.DeleteFunc(slices.Clone(r.Cases), func(c caseReport) bool { return c.Verdict == notDrawn })
 	slices.SortFunc(cases, func(a, b caseReport) int { return catalogue.Compare(a.Name, b.Name) })
 	rows := [][]string{{"CASE", "VERDICT", "FRESH SIZES", "REGRET", "AT MOST", "WORST", "NOT KNOWN"}}
 	for _, c := range cases {
@@ -278,11 +290,65 @@ func (r *report) writeTable(w io.Writer) error {
 	fmt.Fprintf(&text, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED, %d UNMEASURED\n",
 		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted), r.count(thresholds.Unmeasured))
 	r.writeShapesCount(&text)
+	for _, line := range r.undrawn() {
+		fmt.Fprintln(&text, command.Wrap(line))
+	}
 	fmt.Fprintf(&text, "regret %.2f %%%s over %s, worst %.1f %%, outside ties %.1f %%\n",
 		100*r.Regret, r.bound(), command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, 100*r.Beyond)
 	fmt.Fprintln(&text, command.Wrap(r.Plans.Line()))
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// undrawn says how many cases and operations elsewhere were not drawn, and what those that were drawn say of all.
+func (r *report) undrawn() (lines []string) {
+	says := func(what string, names, verdicts []string) {
+		var all, drawn, found, drifted int
+		for k, name := range names {
+			if !elsewhere(name) {
+				continue
+			}
+			all++
+			switch verdicts[k] {
+			case notDrawn:
+				continue
+			case verdictNames[thresholds.Drifted]:
+				drifted++
+				found++
+			case verdictNames[thresholds.Holds], verdictNames[thresholds.Ambiguous]:
+				found++
+			}
+			drawn++
+		}
+		if drawn == all {
+			return
+		}
+		line := fmt.Sprintf("%d of %d %s with data in shared or resident memory were drawn at random, because the budget does not suffice for all (a larger --budget draws more)",
+			drawn, all, what)
+		if drifted == 0 && found > 0 {
+			line += fmt.Sprintf(". None of the %d with a finding has drifted, so at most %.0f %% of all %d have, with 95 %% confidence",
+				found, 100*harness.MostDrifted(found), all)
+		}
+		lines = append(lines, line)
+	}
+	var names, verdicts []string
+	for _, c := range r.Cases {
+		names, verdicts = append(names, c.Name), append(verdicts, c.Verdict)
+	}
+	says("cases", names, verdicts)
+	names, verdicts = nil, nil
+	for _, o := range r.Operations {
+		names, verdicts = append(names, o.Name), append(verdicts, o.Verdict)
+	}
+	says("operations", names, verdicts)
+	return lines
+}
+
+// elsewhere reports whether the name of a case or of an operation is that of one with its data elsewhere.
+func elsewhere(name string) bool {
+	return slices.ContainsFunc([]kernels.Placement{kernels.Shared, kernels.Resident}, func(p kernels.Placement) bool {
+		return strings.HasSuffix(name, ","+string(p)) || strings.HasSuffix(name, "/"+string(p))
+	})
 }
 
 const legend = `

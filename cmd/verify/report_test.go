@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -224,5 +225,62 @@ typed plans take as long as recorded: median ratio 1.01, 0 of 1234 rows outside 
 		if columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); columns > command.Columns {
 			t.Errorf("%d columns: %q", columns, line)
 		}
+	}
+}
+
+// Cases elsewhere that were not drawn are in no table and no share, and what the drawn ones say of them is printed.
+func TestASampleOfCasesElsewhere(t *testing.T) {
+	v := &harness.Verification{Entry: &calibration.Host{}}
+	add := func(name string, sizes int, undrawn bool) {
+		set := timings.Set{Implementations: []string{"a", "b"}}
+		var fresh []int
+		for k := range 9 {
+			fresh = append(fresh, 100<<k)
+		}
+		auditor := thresholds.NewAuditor(fresh, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+		for _, size := range fresh[:sizes] {
+			for range 5 {
+				set.Blocks = append(set.Blocks, timings.Block{Size: size, Twin: -1, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{100, 100}})
+			}
+			auditor.Visited(size)
+		}
+		v.Checks = append(v.Checks, &harness.Check{
+			Case: kernels.Case{Name: name}, Recorded: &calibration.Case{Axis: calibration.Axis{From: 1, To: 1 << 20}, Segments: []calibration.Segment{{}}},
+			Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set), Undrawn: undrawn,
+		})
+	}
+	add("sum", 9, false)
+	for k := range 6 {
+		add(fmt.Sprintf("sum/k=%d,shared", k), 9, false)
+		add(fmt.Sprintf("sum/k=%d,resident", k), 0, true)
+	}
+	r := summarise(v, 1)
+	if err := r.verdict("file"); err != nil || r.Unproven != 0 {
+		t.Errorf("%v, %v unproven", err, r.Unproven)
+	}
+	var table bytes.Buffer
+	if err := r.writeTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(table.String()), " ")
+	for _, want := range []string{"7 HOLDS, 0 AMBIGUOUS, 0 DRIFTED, 0 UNMEASURED", "6 of 12 cases with data in shared or resident memory were drawn",
+		"None of the 6 with a finding has drifted, so at most 39 % of all 12 have"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, table.String())
+		}
+	}
+	if strings.Contains(text, "sum/k=1,resident") {
+		t.Errorf("a case that was not drawn is in the table:\n%s", table.String())
+	}
+	// One that was drawn and too little measured counts, and one that has drifted says nothing of the others.
+	add("sum/k=6,shared", 3, false)
+	add("sum/k=7,shared", 3, false)
+	add("sum/k=8,shared", 3, false)
+	if r = summarise(v, 1); command.Exit(io.Discard, "verify", r.verdict("file")) != command.ExitTooLittle {
+		t.Errorf("%v of the drawn cases' axes are unproven, and verify passes", r.Unproven)
+	}
+	r.Cases[1].Verdict = "DRIFTED"
+	if lines := r.undrawn(); len(lines) != 1 || strings.Contains(lines[0], "None of") {
+		t.Errorf("%q", lines)
 	}
 }

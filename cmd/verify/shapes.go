@@ -16,7 +16,7 @@ import (
 // shapesReport is what was found of an operation at fresh shapes all over it.
 type shapesReport struct {
 	Name     string        `json:"name"`
-	Verdict  string        `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS or UNMEASURED
+	Verdict  string        `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS, UNMEASURED or NOT DRAWN
 	Regret   float64       `json:"regret"`  // geometric mean over the shapes
 	Lower    *float64      `json:"regret_lower"`
 	Upper    *float64      `json:"regret_upper"`     // the ends of one-sided 95 % intervals of regret; null where too little was measured
@@ -51,6 +51,9 @@ func shapesReportOf(check *harness.ShapesCheck) shapesReport {
 		Name: check.Name, Verdict: verdictNames[check.Finding], Regret: math.Expm1(audit.Mean), Lower: relative(audit.Lower),
 		Upper: relative(audit.Upper), Broken: check.Broken, Within: audit.Within, Worst: math.Expm1(audit.Worst),
 		Least: check.Least(), Unknown: check.Untold(), Axes: check.Recorded.Surface.Axes, Shapes: []shapeReport{}, Wrong: wrongOf(check.Result), Warnings: []string{},
+	}
+	if check.Undrawn {
+		o.Verdict = notDrawn
 	}
 	if promised, known := check.Promised(); known {
 		o.Promised = &promised
@@ -90,7 +93,7 @@ func (r *report) writeShapes(w io.Writer) {
 	if len(r.Operations) == 0 {
 		return
 	}
-	operations := slices.Clone(r.Operations)
+	operations := slices.DeleteFunc(slices.Clone(r.Operations), func(o shapesReport) bool { return o.Verdict == notDrawn })
 	slices.SortFunc(operations, func(a, b shapesReport) int { return catalogue.Compare(a.Name, b.Name) })
 	rows := [][]string{{"OPERATION, ALL SHAPES", "VERDICT", "SHAPES", "REGRET", "AT MOST", "PROMISED", "WITHIN 5 %", "WORST"}}
 	for _, o := range operations {
@@ -236,12 +239,16 @@ func (r *report) writeShapesCount(w io.Writer) {
 // enoughShapes returns an error where nothing is said of the shapes of too many operations.
 func (r *report) enoughShapes() error {
 	var unmeasured []string
+	drawn := 0
 	for _, o := range r.Operations {
 		if o.Verdict == verdictNames[thresholds.Unmeasured] {
 			unmeasured = append(unmeasured, o.Name)
 		}
+		if o.Verdict != notDrawn {
+			drawn++
+		}
 	}
-	if float64(len(unmeasured)) <= mostUnproven*float64(len(r.Operations)) {
+	if float64(len(unmeasured)) <= mostUnproven*float64(drawn) {
 		return nil
 	}
 	return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(

@@ -127,6 +127,15 @@ func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return 0, 0, 0
 }
 
+// Upcoming returns the drawn sizes that may need a visit, and those of the next draws: as many as a finding takes.
+func (a *Auditor) Upcoming() []int {
+	sizes := slices.Clone(a.open)
+	for _, shape := range a.draws[:min(len(a.draws), max(0, LeastAudited-len(a.sizes)))] {
+		sizes = append(sizes, a.space.Add(shape))
+	}
+	return sizes
+}
+
 // draw takes the next draw and returns the size of its shape. It returns 0 if the shape is not fresh or was drawn before.
 func (a *Auditor) draw() int {
 	shape := a.draws[0]

@@ -1,0 +1,88 @@
+package harness
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"crossover/kernels"
+	"crossover/sweeps"
+)
+
+// Beside a GPU there are three times as many cases as without one, and no check of a few minutes has the eight fresh sizes of each
+// that a finding takes. A few sizes of each would say nothing of any. So all cases of the placement caller are checked, because
+// most programs have their data there, and a random sample of those elsewhere. The sample says how many of the others may have
+// drifted: see [MostDrifted].
+const (
+	// sampleShare is the part of the budget for the sample.
+	sampleShare = 0.3
+	// groupOf is the number of cases that are checked together. Visits to a case are then some seconds apart.
+	groupOf = 8
+	// moreTime is how much more time a case of the sample gets than one of the placement caller, up to enoughTime. A few
+	// findings say more than many checks with too few sizes.
+	moreTime   = 2
+	enoughTime = 6 * time.Second
+)
+
+// part is a group of cases that are checked together, with its budget.
+type part struct {
+	cases  []kernels.Case
+	budget time.Duration
+}
+
+// parts divides a check into groups that follow each other. All cases of the placement caller are one. A sample of the others is
+// drawn by the seed. Without cases of both kinds there is a single group of all.
+func parts(cases []kernels.Case, budget time.Duration, seed uint64) []part {
+	var here, elsewhere []kernels.Case
+	for _, c := range cases {
+		if c.Placement.Elsewhere() {
+			elsewhere = append(elsewhere, c)
+		} else {
+			here = append(here, c)
+		}
+	}
+	if len(here) == 0 || len(elsewhere) <= groupOf {
+		return []part{{cases, budget}}
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x706172))
+	rng.Shuffle(len(elsewhere), func(i, j int) { elsewhere[i], elsewhere[j] = elsewhere[j], elsewhere[i] })
+	sample := time.Duration(sampleShare * float64(budget))
+	of := min(moreTime*(budget-sample)/time.Duration(len(here)), enoughTime)
+	groups := slices.Collect(slices.Chunk(elsewhere, groupOf))
+	groups = groups[:min(max(int(sample/(groupOf*max(of, 1))), 1), len(groups))]
+	all := []part{{here, budget - sample}}
+	for _, group := range groups {
+		all = append(all, part{group, sample / time.Duration(len(groups))})
+	}
+	return all
+}
+
+// sweepParts sweeps the groups one after the other, and returns the results of all their cases. drawn is called for each case of
+// a group before it is swept. Only the first group reports what the sentinel measures.
+func sweepParts(ctx context.Context, all []part, o sweeps.Options, drawn func(name string)) (results []*sweeps.Result, err error) {
+	var before, whole time.Duration
+	for _, p := range all {
+		whole += p.budget
+	}
+	progress := o.Progress
+	for _, p := range all {
+		o.Budget, o.Progress = p.budget, sweeps.Within(progress, before, whole-before-p.budget)
+		for _, c := range p.cases {
+			drawn(c.Name)
+		}
+		swept, err := sweeps.Run(ctx, p.cases, o)
+		results = append(results, swept...)
+		if err != nil {
+			return results, err
+		}
+		before += p.budget
+		o.Observe = nil
+	}
+	return results, nil
+}
+
+// MostDrifted returns the greatest share of all cases that may have drifted, with 95 % confidence, if none of a random sample has.
+// Source: Hanley and Lippman-Hand, If nothing goes wrong, is everything all right?, 1983.
+func MostDrifted(sample int) float64 { return 1 - math.Pow(0.05, 1/float64(sample)) }

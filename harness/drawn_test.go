@@ -1,0 +1,97 @@
+package harness
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"crossover/kernels"
+)
+
+func placed(placement kernels.Placement, count int) (cases []kernels.Case) {
+	for k := range count {
+		cases = append(cases, kernels.Case{Name: fmt.Sprint(placement, k), Placement: placement})
+	}
+	return cases
+}
+
+// Cases of the placement caller are one group. A random sample of those elsewhere follows, each with more time for itself.
+func TestParts(t *testing.T) {
+	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Shared, 76), placed(kernels.Resident, 76))
+	const budget = 200 * time.Second
+	sampled := map[string]int{}
+	for seed := range uint64(200) {
+		all := parts(cases, budget, seed)
+		if first := all[0]; len(first.cases) != 76 || first.cases[0].Placement != kernels.Caller || first.budget != 140*time.Second {
+			t.Fatalf("the first group has %d cases and %v", len(first.cases), first.budget)
+		}
+		var spent time.Duration
+		seen := map[string]bool{}
+		for k, p := range all {
+			spent += p.budget
+			for _, c := range p.cases {
+				if seen[c.Name] {
+					t.Fatalf("%s is drawn twice", c.Name)
+				}
+				seen[c.Name] = true
+				if k > 0 {
+					sampled[c.Name]++
+				}
+				if of := p.budget / time.Duration(len(p.cases)); k > 0 && (of < 3680*time.Millisecond || of > enoughTime) {
+					t.Fatalf("a case of the sample has %v, and one of the first group %v", of, all[0].budget/76)
+				}
+			}
+		}
+		if spent > budget || spent < budget-time.Millisecond {
+			t.Fatalf("%v of %v are spent", spent, budget)
+		}
+	}
+	for name, n := range sampled { // 200 · 16 of 152, so 21 each, give or take 4.3
+		if n < 5 || n > 42 {
+			t.Errorf("%s was drawn %d times of 200", name, n)
+		}
+	}
+	if len(sampled) != 152 {
+		t.Errorf("%d cases elsewhere were drawn at some time, want all 152", len(sampled))
+	}
+}
+
+// A larger budget draws more, up to all. What is all alike, or all but a few, is not sampled.
+func TestPartsOfOtherBudgets(t *testing.T) {
+	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Resident, 76))
+	count := func(cases []kernels.Case, budget time.Duration) (n int) {
+		for _, p := range parts(cases, budget, 1) {
+			n += len(p.cases)
+		}
+		return n
+	}
+	drawn := 0
+	for _, budget := range []time.Duration{time.Second, time.Minute, 10 * time.Minute, time.Hour} {
+		n := count(cases, budget)
+		if n < drawn || n <= 76 {
+			t.Errorf("%v draw %d cases, and a shorter budget %d", budget, n, drawn)
+		}
+		drawn = n
+	}
+	if drawn != len(cases) {
+		t.Errorf("an hour draws %d of %d cases", drawn, len(cases))
+	}
+	for _, all := range [][]kernels.Case{
+		nil, placed(kernels.Caller, 76), placed(kernels.Shared, 76), slices.Concat(placed(kernels.Caller, 3), placed(kernels.Shared, 3), placed(kernels.Resident, 3)),
+	} {
+		if got := parts(all, time.Minute, 1); len(got) != 1 || len(got[0].cases) != len(all) || got[0].budget != time.Minute {
+			t.Errorf("of %d cases the groups are %v", len(all), got)
+		}
+	}
+}
+
+// If k % of all have drifted, a sample of this size has none with a probability of 5 %.
+func TestMostDrifted(t *testing.T) {
+	for _, n := range []int{1, 16, 100} {
+		if none := math.Pow(1-MostDrifted(n), float64(n)); math.Abs(none-0.05) > 1e-9 {
+			t.Errorf("%d cases: %v", n, none)
+		}
+	}
+}
