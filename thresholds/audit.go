@@ -89,14 +89,15 @@ type look struct {
 	repetition   bool // of a first look
 }
 
-// The worths of looks. The first looks at as many sizes as a finding takes come before their repetitions, those before later looks,
-// those before first looks at further sizes, and those before second looks at sizes that seem right. If a budget ends early, what
-// seemed slow is decided, because without later looks nothing drifts.
+// The worths of looks. The first looks at as many sizes as a finding takes come before their repetitions, and those before later
+// looks. If a budget ends early, what seemed slow has been looked at again, because without later looks nothing drifts. After the
+// second later look at a size, these take turns with first looks at further sizes, so that they meet other states of the machine.
+// Second looks at sizes that seem right come last.
 const (
 	worthFirst   = 1e6
 	worthRepeat  = 1000
 	worthLater   = 100
-	worthFurther = 50
+	worthFurther = 400
 	worthAgain   = 1
 )
 
