@@ -6,7 +6,7 @@
 // The steps of [Fit] are
 //
 //  1. [Summarise]: at each size, the median over blocks of each implementation's log-ratio to its block's fastest, for
-//     each run; runs are interpolated at the sizes of all runs and count the same;
+//     each run; runs are interpolated at the sizes of all runs and count by how well they know them;
 //  2. the tie band: how much A/A twins, and visits to the same size, differ from one another; means of several runs have a
 //     narrower one;
 //  3. segments: the implementations that minimise the log-loss over log-size plus a price for every switch, by a dynamic
@@ -20,6 +20,6 @@
 //
 // [GPUUses] returns medians of the times that GPUs measured in their calls. No choice depends on them.
 //
-// A [Planner] takes the same steps during a sweep and picks the visit that teaches the most. An [Auditor] plans the
-// verification of a calibration, at the fresh sizes that [Fresh] draws, and judges the result.
+// A [Planner] takes the same steps during a sweep and picks the visit that teaches the most. Earlier runs guide its first
+// visits. An [Auditor] plans the verification of a calibration, at the fresh sizes that [Fresh] draws, and judges the result.
 package thresholds
