@@ -2,10 +2,11 @@ package harness
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"crossover/kernels"
 	"crossover/sweeps"
@@ -13,8 +14,8 @@ import (
 
 // Beside a GPU there are three times as many cases as without one, and no check of a few minutes has the eight fresh sizes of each
 // that a finding takes. A few sizes of each would say nothing of any. So all cases of the placement caller are checked, because
-// most programs have their data there, and a random sample of those elsewhere. The sample says how many of the others may have
-// drifted: see [MostDrifted].
+// most programs have their data there, and a random sample of those elsewhere. The sample says of how many of the others the
+// choices hold at least: see [LeastHolding].
 const (
 	// sampleShare is the part of the budget for the sample.
 	sampleShare = 0.3
@@ -83,6 +84,11 @@ func sweepParts(ctx context.Context, all []part, o sweeps.Options, drawn func(na
 	return results, nil
 }
 
-// MostDrifted returns the greatest share of all cases that may have drifted, with 95 % confidence, if none of a random sample has.
-// Source: Hanley and Lippman-Hand, If nothing goes wrong, is everything all right?, 1983.
-func MostDrifted(sample int) float64 { return 1 - math.Pow(0.05, 1/float64(sample)) }
+// LeastHolding returns the least share of all cases whose choices hold, with 95 % confidence, if those of some cases of a random
+// sample do. Source: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934.
+func LeastHolding(holding, sample int) float64 {
+	if holding == 0 {
+		return 0
+	}
+	return distuv.Beta{Alpha: float64(holding), Beta: float64(sample - holding + 1)}.Quantile(0.05)
+}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"crossover/kernels"
 )
 
@@ -87,11 +89,15 @@ func TestPartsOfOtherBudgets(t *testing.T) {
 	}
 }
 
-// If k % of all have drifted, a sample of this size has none with a probability of 5 %.
-func TestMostDrifted(t *testing.T) {
-	for _, n := range []int{1, 16, 100} {
-		if none := math.Pow(1-MostDrifted(n), float64(n)); math.Abs(none-0.05) > 1e-9 {
-			t.Errorf("%d cases: %v", n, none)
+// If the share of all that holds is that bound, a sample has as many that hold, or more, with a probability of 5 %.
+func TestLeastHolding(t *testing.T) {
+	for _, c := range [][2]int{{1, 1}, {16, 16}, {5, 14}, {1, 20}} {
+		share := LeastHolding(c[0], c[1])
+		if more := 1 - (distuv.Binomial{N: float64(c[1]), P: share}).CDF(float64(c[0]-1)); math.Abs(more-0.05) > 1e-6 {
+			t.Errorf("%d of %d: %v", c[0], c[1], more)
 		}
+	}
+	if share := LeastHolding(0, 9); share != 0 {
+		t.Errorf("none of 9: %v", share)
 	}
 }

@@ -303,31 +303,31 @@ func (r *report) writeTable(w io.Writer) error {
 // undrawn says how many cases and operations elsewhere were not drawn, and what those that were drawn say of all.
 func (r *report) undrawn() (lines []string) {
 	says := func(what string, names, verdicts []string) {
-		var all, drawn, found, drifted int
+		var all, drawn, found, holding int
 		for k, name := range names {
 			if !elsewhere(name) {
 				continue
 			}
 			all++
+			if verdicts[k] != notDrawn {
+				drawn++
+			}
 			switch verdicts[k] {
-			case notDrawn:
-				continue
-			case verdictNames[thresholds.Drifted]:
-				drifted++
+			case verdictNames[thresholds.Holds]:
+				holding++
 				found++
-			case verdictNames[thresholds.Holds], verdictNames[thresholds.Ambiguous]:
+			case verdictNames[thresholds.Ambiguous], verdictNames[thresholds.Drifted]:
 				found++
 			}
-			drawn++
 		}
 		if drawn == all {
 			return
 		}
 		line := fmt.Sprintf("%d of %d %s with data in shared or resident memory were drawn at random, because the budget does not suffice for all (a larger --budget draws more)",
 			drawn, all, what)
-		if drifted == 0 && found > 0 {
-			line += fmt.Sprintf(". None of the %d with a finding has drifted, so at most %.0f %% of all %d have, with 95 %% confidence",
-				found, 100*harness.MostDrifted(found), all)
+		if found > 0 {
+			line += fmt.Sprintf(". %d of the %d with a finding hold, so with 95 %% confidence at least %.0f %% of all %d do",
+				holding, found, math.Floor(100*harness.LeastHolding(holding, found)), all)
 		}
 		lines = append(lines, line)
 	}
