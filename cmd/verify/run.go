@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -87,8 +88,12 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	}
 	command.Farewell(ctx, func() error { return errInterrupted })
 	file, err := calibration.Load(o.calibration)
-	if err != nil {
-		return err
+	var system syscall.Errno
+	switch {
+	case errors.As(err, &system):
+		return err // which says what is wrong with the path
+	case err != nil:
+		return fmt.Errorf("%w: want a file that go run ./cmd/calibrate wrote", err)
 	}
 	// Verify checks the choices of the file, without CROSSOVER_FORCE.
 	dispatcher, err := dispatch.New(file, dispatch.Unforced())
@@ -173,7 +178,7 @@ func (o *options) verification(entry *calibration.Host, machine command.Machine,
 		return nil, fmt.Errorf("no case of %s can be checked: %s (go run ./cmd/calibrate measures afresh)", o.calibration, v.Skipped[0])
 	}
 	if len(v.Checks) == 0 {
-		return nil, command.Usage("--ops %q matches no case that can be checked (%s has %s)",
+		return nil, command.Usage("--ops %q matches no case that can be checked (%s has %s: go run ./cmd/calibrate --list names all)",
 			o.ops, o.calibration, command.Plural(len(entry.Cases), "case"))
 	}
 	return v, nil
