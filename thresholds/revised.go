@@ -1,6 +1,7 @@
 package thresholds
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -12,26 +13,33 @@ const near = 10
 
 // Current returns the samples of a case, one set for each run, without those that say nothing of choices now: sizes at which a run
 // has no time of an implementation that has changed since, so that its earlier times are gone, if the implementation is near the
-// fastest one at the nearest size of other runs. The best of the rest would count as the best of all. A set may have no blocks left.
+// fastest one at the nearest size of other runs. The best of the rest would count as the best of all. At sizes at which a run since
+// the change does not divide calls among cores, the time on one core stands for both. A set may have no blocks left.
 func Current(sets []*timings.Set) []*timings.Set {
 	if len(sets) < 2 {
 		return sets
 	}
 	current := slices.Clone(sets)
-	revised := map[string]bool{}
+	newest := map[string]int{}
 	for _, set := range sets {
 		for name, revision := range set.Revisions {
-			revised[name] = revised[name] || revision > 0 && len(distances(set, name)) > 0
+			newest[name] = max(newest[name], revision)
 		}
 	}
-	for name := range revised {
+	for name, revision := range newest {
 		known, without := map[int]float64{}, []int(nil)
 		for r, set := range sets {
 			of := distances(set, name)
+			if revision > 0 && set.Revisions[name] == revision {
+				lower(of, undivided(set, name, of))
+			}
 			if len(of) == 0 {
 				without = append(without, r)
 			}
 			lower(known, of)
+		}
+		if revision == 0 || len(known) == 0 {
+			continue
 		}
 		for _, r := range without {
 			part := *current[r]
@@ -62,6 +70,21 @@ func distances(set *timings.Set, name string) map[int]float64 {
 		}
 	}
 	return least
+}
+
+// undivided returns the distances of an implementation's counterpart on one core at the sizes at which the implementation itself was
+// not timed, which are those at which it does not divide calls.
+func undivided(set *timings.Set, name string, timed map[int]float64) map[int]float64 {
+	one := timings.OnOne(name)
+	if one == name || !slices.Contains(set.Implementations, name) {
+		return nil
+	}
+	of := distances(set, one)
+	maps.DeleteFunc(of, func(size int, _ float64) bool {
+		_, found := timed[size]
+		return found
+	})
+	return of
 }
 
 // lower lowers the distances by size to others where these are less, and takes those of sizes that it lacks.

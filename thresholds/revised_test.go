@@ -74,6 +74,33 @@ func TestRunsBeforeARevision(t *testing.T) {
 	}
 }
 
+// An implementation on all cores has changed since the old run, whose times of it are gone. The new run has one size alone, at which
+// a call is not divided. Nothing is chosen among the others at the greater sizes of the old run.
+func TestRunsBeforeARevisionThatIsNotDividedYet(t *testing.T) {
+	run := func(sizes []int, revisions map[string]int) *timings.Set {
+		set := &timings.Set{Implementations: []string{"go", "go-parallel", "gpu"}, Revisions: revisions}
+		for visit, size := range sizes {
+			for range 6 {
+				set.Blocks = append(set.Blocks, timings.Block{
+					Size: size, Visit: visit, Twin: 0, Iterations: []int{1, 0, 1}, TwinSeconds: float64(size),
+					Seconds: []float64{float64(size), math.NaN(), 2000},
+				})
+			}
+		}
+		return set
+	}
+	now, old := run([]int{1000}, map[string]int{"go-parallel": 2}), run([]int{1000, 16000, 256000}, nil)
+	for _, sets := range [][]*timings.Set{{now, old}, {now, now, old}} {
+		if r := Fit(sets, Options{Seed: 1}); !slices.Equal(r.Curves.Sizes, []int{1000}) {
+			t.Errorf("sizes %v of %d runs, want those since the change alone", r.Curves.Sizes, len(sets))
+		}
+	}
+	now.Revisions = nil
+	if r := Fit([]*timings.Set{now, old}, Options{Seed: 1}); len(r.Curves.Sizes) != 3 {
+		t.Errorf("sizes %v without a change, want those of both runs", r.Curves.Sizes)
+	}
+}
+
 // Shapes at which an implementation was near the fastest before it changed are left out. At others, the rest still counts.
 func TestShapesBeforeARevision(t *testing.T) {
 	set := &timings.Set{Implementations: []string{"go", "go-parallel", "gpu"}, Shapes: map[int][]int{}}
