@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"crossover/calibration"
 	"crossover/harness"
 	"crossover/kernels"
 	"crossover/lab/model"
@@ -86,5 +87,49 @@ func TestNothingIsCompiledAheadOfColdCalls(t *testing.T) {
 func TestACompilerThatPanics(t *testing.T) {
 	if all := compilations(t, harness.Options{}, func() { panic("no compiler") }); len(all) == 0 {
 		t.Error("nothing was compiled")
+	}
+}
+
+// Before its first visit, a check compiles the kernels of the first sizes of all of its cases: as many as a finding takes. Otherwise
+// each case would wait for its own, while most processors wait.
+func TestACheckCompilesForAllCasesAtFirst(t *testing.T) {
+	r := measured(t, harness.Options{}, "")
+	fit(t, r)
+	entry := r.Entry
+	machine := model.New(launch(), 2)
+	ahead, began := map[compiled]bool{}, false
+	var mu sync.Mutex
+	var recorded []calibration.Case
+	var cases []kernels.Case
+	for _, name := range []string{"launch", "again"} {
+		known, c := entry.Cases[0], machine.Case()
+		known.Name, known.Operation, c.Name = name, name, name
+		problem := c.Problem
+		c.Problem = func(size int, in kernels.Input) kernels.Problem {
+			began = true
+			return problem(size, in)
+		}
+		c.Compile = func(size int, implementation string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !began {
+				ahead[compiled{name, size, implementation}] = true
+			}
+			return nil
+		}
+		recorded, cases = append(recorded, known), append(cases, c)
+	}
+	entry.Cases = recorded
+	v := verified(t, entry, on(machine), cases...)
+	for _, check := range v.Checks {
+		sizes := 0
+		for _, s := range check.Audit.Sizes {
+			if ahead[compiled{check.Case.Name, s.Size, "gpu"}] {
+				sizes++
+			}
+		}
+		if sizes < 8 {
+			t.Errorf("%s: kernels of %d of %d sizes were compiled before the first visit", check.Case.Name, sizes, len(check.Audit.Sizes))
+		}
 	}
 }

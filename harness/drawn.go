@@ -18,12 +18,10 @@ import (
 // choices hold at least: see [LeastHolding].
 const (
 	// sampleShare is the part of the budget for the sample.
-	sampleShare = 0.3
+	sampleShare = 0.2
 	// groupOf is the number of cases that are checked together. Visits to a case are then some seconds apart.
 	groupOf = 8
-	// moreTime is how much more time a case of the sample gets than one of the placement caller, up to enoughTime. A few
-	// findings say more than many checks with too few sizes.
-	moreTime   = 2
+	// enoughTime is the most that a case of the sample needs. Otherwise it gets as much as one of the placement caller.
 	enoughTime = 6 * time.Second
 )
 
@@ -50,7 +48,7 @@ func parts(cases []kernels.Case, budget time.Duration, seed uint64) []part {
 	rng := rand.New(rand.NewPCG(seed, 0x706172))
 	rng.Shuffle(len(elsewhere), func(i, j int) { elsewhere[i], elsewhere[j] = elsewhere[j], elsewhere[i] })
 	sample := time.Duration(sampleShare * float64(budget))
-	of := min(moreTime*(budget-sample)/time.Duration(len(here)), enoughTime)
+	of := min((budget-sample)/time.Duration(len(here)), enoughTime)
 	groups := slices.Collect(slices.Chunk(elsewhere, groupOf))
 	groups = groups[:min(max(int(sample/(groupOf*max(of, 1))), 1), len(groups))]
 	all := []part{{here, budget - sample}}
@@ -69,10 +67,11 @@ func sweepParts(ctx context.Context, all []part, o sweeps.Options, drawn func(na
 	}
 	progress := o.Progress
 	for _, p := range all {
-		o.Budget, o.Progress = p.budget, sweeps.Within(progress, before, whole-before-p.budget)
+		o.Progress = sweeps.Within(progress, before, whole-before-p.budget)
 		for _, c := range p.cases {
 			drawn(c.Name)
 		}
+		o.Budget = p.budget - compileFirst(ctx, p.cases, &o, p.budget)
 		swept, err := sweeps.Run(ctx, p.cases, o)
 		results = append(results, swept...)
 		if err != nil {

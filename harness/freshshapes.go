@@ -87,7 +87,7 @@ func (v *Verification) asksForCaseOf(o *calibration.Operation, asked func(name s
 }
 
 // freshShare is the part of the budget for fresh shapes. The cases get the rest.
-const freshShare = 0.45
+const freshShare = 0.4
 
 // budgets returns the budget of the shapes, which is 0 if there are none to measure, and the budget of the cases.
 func (v *Verification) budgets(all time.Duration) (shapes, cases time.Duration) {

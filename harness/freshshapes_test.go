@@ -87,7 +87,7 @@ func TestBudgetOfShapes(t *testing.T) {
 		t.Errorf("shapes have %v, cases %v", shapes, cases)
 	}
 	v.Shapes = append(v.Shapes, &ShapesCheck{})
-	if shapes, cases := v.budgets(100 * time.Second); shapes != 45*time.Second || cases != 55*time.Second {
+	if shapes, cases := v.budgets(100 * time.Second); shapes != 40*time.Second || cases != 60*time.Second {
 		t.Errorf("shapes have %v, cases %v", shapes, cases)
 	}
 }

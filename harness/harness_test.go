@@ -174,13 +174,13 @@ func TestOptions(t *testing.T) {
 }
 
 // verified verifies an entry on a machine.
-func verified(t *testing.T, entry calibration.Host, m harness.Machine, k kernels.Case) *harness.Verification {
+func verified(t *testing.T, entry calibration.Host, m harness.Machine, cases ...kernels.Case) *harness.Verification {
 	t.Helper()
 	d, err := dispatch.New(&calibration.File{Hosts: []calibration.Host{entry}}, dispatch.WithHost(host.Facts(entry.Facts)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := harness.NewVerification(&entry, []kernels.Case{k}, func(string) bool { return true }, entry.Environment)
+	v := harness.NewVerification(&entry, cases, func(string) bool { return true }, entry.Environment)
 	if err := v.Measure(t.Context(), m, d, harness.VerifyOptions{Budget: 10 * time.Second, Seed: 2}); err != nil {
 		t.Fatal(err)
 	}

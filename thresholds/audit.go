@@ -113,8 +113,12 @@ func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return next.size, next.blocks, next.worth
 }
 
-// Upcoming returns the size that was proposed last, and those that have had no look yet.
-func (a *Auditor) Upcoming() []int { return append([]int{a.last}, a.first.pending...) }
+// Upcoming returns the size that was proposed last, and those of the next first looks: as many as a finding takes, and one at a time
+// after that, because a budget may end before any other.
+func (a *Auditor) Upcoming() []int {
+	next := min(max(0, evidence-len(a.sizes)), len(a.first.pending))
+	return append([]int{a.last}, a.first.pending[:next]...)
+}
 
 func (a *Auditor) next(set *timings.Set) look {
 	var best look

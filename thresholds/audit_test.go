@@ -445,7 +445,10 @@ func TestSlowSizesAreDecidedFirst(t *testing.T) {
 		t.Errorf("after 30 visits the finding is %v at %d sizes", got.Finding, len(got.Sizes))
 	}
 	a := thresholds.NewAuditor(sizes, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
-	if first, _, _ := a.Next(w.set(0)); len(a.Upcoming()) < 16 || a.Upcoming()[0] != first {
-		t.Errorf("upcoming are %v, and the first look is at %d", a.Upcoming(), first)
+	first, _, _ := a.Next(w.set(0))
+	a.Visited(first)
+	second, _, _ := a.Next(w.set(0))
+	if next := a.Upcoming(); next[0] != second || slices.Contains(next, first) || len(next) != 8 {
+		t.Errorf("after a look at %d the upcoming ones are %v, and the next one is at %d: want that and six more to make eight", first, next, second)
 	}
 }
