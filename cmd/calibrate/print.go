@@ -252,6 +252,9 @@ func plan(w io.Writer, r *harness.Run, cases []kernels.Case, asked []harness.Ask
 	for _, a := range asked {
 		fmt.Fprintln(w, a.Name)
 	}
+	if len(cases) > 0 {
+		fmt.Fprintf(w, "%s\n\n", command.Wrap("Each case is measured at its first sizes, and then at sizes between them that are chosen on the way."))
+	}
 	for i := range cases {
 		c := &cases[i]
 		var names []string
@@ -264,13 +267,13 @@ func plan(w io.Writer, r *harness.Run, cases []kernels.Case, asked []harness.Ask
 		for _, size := range r.FirstSizes(c) {
 			sizes = append(sizes, command.Thousands(size))
 		}
-		fmt.Fprintf(w, "%s\n%s\n%s\n", c.Name, command.Wrap("    first "+strings.Join(sizes, ", ")+" "+c.Axis.Unit),
+		fmt.Fprintf(w, "%s\n%s\n%s\n", c.Name, command.Wrap("    first sizes: "+strings.Join(sizes, ", ")+" "+c.Axis.Unit),
 			command.Wrap("    "+strings.Join(names, ", ")))
 	}
 	if err := inventory(w, cases, o.include); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", command.Wrap(fmt.Sprintf("%s, %s: about %.0f s of measuring (further sizes between these are chosen on the way), and up to %.0f s for fits and charts",
+	_, err := fmt.Fprintf(w, "\n%s\n", command.Wrap(fmt.Sprintf("%s, %s: about %.0f s of measuring, and up to %.0f s for fits and charts",
 		measures(len(cases), len(asked)), methodName(&r.Entry.Method), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))))
 	return err
 }

@@ -48,7 +48,7 @@ const shapesLegend = `
 A shape that was not measured is predicted from those that were fitted.
 REGRET is how much longer calls take by the predicted choices than by the best ones, at shapes that
   were held out of the fit.
-AT MOST is for 32 other shapes: their regret is no greater, with 95 % confidence.
+AT MOST is the upper bound of the mean regret at 32 further shapes, with 95 % confidence.
 `
 
 // placedName returns the name of an operation with its placement, in the form of a case's name.
