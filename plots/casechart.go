@@ -117,7 +117,7 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run, others 
 	cases := []*calibration.Case{c}
 	for _, other := range others {
 		cases = append(cases, other.Case)
-		f.others = append(f.others, newPlaced(other))
+		f.others = append(f.others, newPlaced(whole, c, other))
 	}
 	// The first mark on the chart says what the others mean.
 	said := c.Degraded

@@ -84,7 +84,8 @@ type lane struct {
 	verdict, regret string
 	placed          bool // the lane belongs to the one above, with the data in another placement
 	degraded        bool
-	pale            bool // whether the bar is pale: the choice is as good as the next
+	pale            bool // whether the bar is pale: the choice is as good as the next, or is foreseen
+	foreseen        bool // whether the choices are predicted beside a single measured size
 	from, to        float64
 	spans           []span
 	sizes           []int
@@ -106,6 +107,9 @@ func newOverviewFigure(h *calibration.Host, p page, runs map[string][]Run) *over
 		for n, i := range line {
 			c := &cases[i]
 			l := newLane(c, runs[c.Name], n > 0)
+			if n > 0 {
+				l.foresee(foreseen(h, c, &cases[line[0]]))
+			}
 			f.lanes = append(f.lanes, l)
 			shown = append(shown, c)
 			names = max(names, l.inset()+laneStyle.Width(l.name), unitStyle.Width(l.unit))
@@ -214,6 +218,19 @@ func newLane(c *calibration.Case, runs []Run, placed bool) lane {
 		l.from, l.to = min(l.from, float64(size)), max(l.to, float64(size))
 	}
 	return l
+}
+
+// foresee takes predicted choices for those of a single size, if there are some. o is the operation whose surface predicts them.
+func (l *lane) foresee(spans []span, o *calibration.Operation) {
+	if len(spans) == 0 {
+		return
+	}
+	l.spans, l.pale, l.foreseen = spans, true, true
+	l.from, l.to = min(l.from, spans[0].from), max(l.to, spans[len(spans)-1].to)
+	l.verdict, l.regret = "one size, else predicted", ""
+	if o.HeldOut.Shapes > 0 {
+		l.regret = percent(o.HeldOut.Regret)
+	}
 }
 
 // pitch returns the height of the lane.
@@ -334,6 +351,9 @@ func (f *overviewFigure) keyEntries(cases []*calibration.Case) []keyEntry {
 	if f.gpu {
 		entries = append(entries, gpuKey())
 	}
+	if slices.ContainsFunc(f.lanes, func(l lane) bool { return l.foreseen }) {
+		entries = append(entries, foreseenKey())
+	}
 	if slices.ContainsFunc(f.names(), func(name string) bool { return name != root(name) }) {
 		entries = append(entries, variantKey())
 	}
@@ -380,7 +400,7 @@ func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 		for _, s := range l.spans {
 			fill := f.styles[s.implementation].color
 			if l.pale {
-				fill = onWhite(fill, 0.4)
+				fill = onWhite(fill, foreseenOpacity)
 			}
 			drawSpan(c, insideStyle, s, fill, x(s.from), low, max(x(s.to), x(s.from)+1.5), high, (low+high)/2)
 			f.drawDoubts(c, s, x, low-4)

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -87,6 +88,7 @@ type placed struct {
 	indent    vg.Length // of the words, behind the name
 	lines     int       // of the words
 	spans     []span
+	foreseen  bool // whether the spans are predicted beside a single measured size
 	worths    [][]worth
 	earlier   []float64
 	regret    []string
@@ -97,8 +99,8 @@ type placed struct {
 	bottom    vg.Length
 }
 
-// newPlaced returns the part about a case, without places.
-func newPlaced(of Placed) *placed {
+// newPlaced returns the part about a case of a host, without places. base is the case of the panels.
+func newPlaced(h *calibration.Host, base *calibration.Case, of Placed) *placed {
 	p := &placed{of: of.Case, spans: spansOf(of.Case), phrases: headline(of.Case), earlier: earlierThresholds(of.Runs)}
 	_, p.name = cutPlacement(of.Case.Name)
 	summary := thresholds.Summarise(samplesOf(of.Runs)...)
@@ -109,7 +111,28 @@ func newPlaced(of Placed) *placed {
 			p.regret = append(p.regret, "(95\u00a0% below "+percent(*r.Upper)+")")
 		}
 	}
+	p.foresee(foreseen(h, of.Case, base))
 	return p
+}
+
+// foresee takes predicted choices for those of a single size, if there are some. o is the operation whose surface predicts them.
+func (p *placed) foresee(spans []span, o *calibration.Operation) {
+	if len(spans) == 0 {
+		return
+	}
+	p.spans, p.foreseen, p.worths = spans, true, make([][]worth, len(spans))
+	p.phrases, p.regret = nil, nil
+	for n, s := range spans {
+		words := s.implementation
+		if n > 0 {
+			words += " from about " + grouped(int(math.Round(s.from)))
+		}
+		p.phrases = append(p.phrases, phrase{s.implementation, words})
+	}
+	p.phrases = append(p.phrases, phrase{"", "predicted: one size was measured"})
+	if o.HeldOut.Shapes > 0 {
+		p.regret = []string{"regret " + percent(o.HeldOut.Regret), "at held-out shapes"}
+	}
 }
 
 // lay places the part above a bottom and returns its top. x returns the X coordinate of a size.
@@ -124,6 +147,7 @@ func (p *placed) lay(bottom vg.Length, x func(size float64) vg.Length) vg.Length
 		bottom = p.doubtBar + doubtHeight
 	}
 	p.strip = layStrip(p.spans, p.worths, x, bottom+stripGap)
+	p.strip.pale = p.foreseen
 	p.top = p.strip.top + 5 + placedPitch*vg.Length(p.lines-1)
 	return p.top + 8 + placedGap
 }

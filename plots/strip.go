@@ -25,6 +25,7 @@ type strip struct {
 	bottom, top vg.Length
 	boxes       []stripBox // one for each span
 	worths      []worthLabel
+	pale        bool
 }
 
 type stripBox struct{ left, right vg.Length }
@@ -111,8 +112,11 @@ func (s *strip) paint(c draw.Canvas, spans []span, styles map[string]style, fram
 		write(c, axisStyle, (frame.Min.X+frame.Max.X)/2, text.XCenter, middle(axisStyle, (s.bottom+s.top)/2), "nothing is chosen")
 	}
 	for n, span := range spans {
-		box := s.boxes[n]
-		drawSpan(c, numberStyle, span, styles[span.implementation].color, box.left, s.bottom, box.right, s.top, s.top-nameHeight/2)
+		box, fill := s.boxes[n], styles[span.implementation].color
+		if s.pale {
+			fill = onWhite(fill, foreseenOpacity)
+		}
+		drawSpan(c, numberStyle, span, fill, box.left, s.bottom, box.right, s.top, s.top-nameHeight/2)
 	}
 	for _, label := range s.worths {
 		sty := numberStyle
