@@ -83,6 +83,19 @@ func (h *Host) NewestRun(o *Operation) time.Time {
 	return newest
 }
 
+// ShapeOf returns the shape of the operation at a size of one of its cases. Axes that the case does not fix have the size, as all axes
+// of square matrices have.
+func (o *Operation) ShapeOf(c *Case, size int) []int {
+	shape := make([]int, len(o.Axes))
+	for i, a := range o.Axes {
+		shape[i] = size
+		if value, fixed := c.Parameters[a.Name]; fixed {
+			shape[i] = value
+		}
+	}
+	return shape
+}
+
 // Operation returns the result for an operation in a placement, or nil if there is none. It points into the host.
 func (h *Host) Operation(name, placement string) *Operation {
 	for i := range h.Operations {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -325,5 +326,21 @@ func TestNewestRun(t *testing.T) {
 	h.Cases = nil
 	if got := h.NewestRun(o); !got.Equal(day(0)) {
 		t.Errorf("%v, want that of the entry", got)
+	}
+}
+
+// A size of a case is the value of all axes that the case does not fix.
+func TestShapeOfASize(t *testing.T) {
+	o := &Operation{Axes: []Axis{{Name: "m"}, {Name: "k"}, {Name: "n"}}}
+	for _, test := range []struct {
+		parameters map[string]int
+		want       []int
+	}{
+		{map[string]int{"k": 64, "n": 16, "shared": 1}, []int{5, 64, 16}},
+		{nil, []int{5, 5, 5}},
+	} {
+		if got := o.ShapeOf(&Case{Parameters: test.parameters}, 5); !slices.Equal(got, test.want) {
+			t.Errorf("%v: %v, want %v", test.parameters, got, test.want)
+		}
 	}
 }

@@ -130,12 +130,13 @@ func compileFirst(ctx context.Context, cases []kernels.Case, o *sweeps.Options, 
 	for i := range cases {
 		c := &cases[i]
 		names := new(Run).onGPU(c)
-		planner, ok := o.Planner(c).(sweeps.Foresighted)
-		if len(names) == 0 || !ok {
+		if len(names) == 0 {
 			continue
 		}
-		planner.Next(&timings.Set{})
-		all = append(all, kernelsOf(c, planner.Upcoming(), names))
+		if planner, ok := o.Planner(c).(sweeps.Foresighted); ok {
+			planner.Next(&timings.Set{})
+			all = append(all, kernelsOf(c, planner.Upcoming(), names))
+		}
 	}
 	if len(all) > 0 && o.Progress != nil {
 		o.Progress(sweeps.Progress{Waiting: "kernels that are compiled", Budget: budget})

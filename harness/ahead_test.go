@@ -19,6 +19,15 @@ type compiled struct {
 	implementation string
 }
 
+// note sets began at the first visit to a case.
+func note(began *bool, c *kernels.Case) {
+	problem := c.Problem
+	c.Problem = func(size int, in kernels.Input) kernels.Problem {
+		*began = true
+		return problem(size, in)
+	}
+}
+
 // compilations returns the kernels that a run over a case in all placements compiles before its first visit.
 func compilations(t *testing.T, o harness.Options, compile func()) map[compiled]int {
 	t.Helper()
@@ -29,11 +38,7 @@ func compilations(t *testing.T, o harness.Options, compile func()) map[compiled]
 	for _, placement := range []kernels.Placement{kernels.Caller, kernels.Shared, kernels.Resident} {
 		c := machine.Case()
 		c.Name, c.Placement = c.Name+string(placement), placement
-		problem := c.Problem
-		c.Problem = func(size int, in kernels.Input) kernels.Problem {
-			began = true
-			return problem(size, in)
-		}
+		note(&began, &c)
 		c.Compile = func(size int, implementation string) error {
 			mu.Lock()
 			all[compiled{c.Name, size, implementation}]++
@@ -104,11 +109,7 @@ func TestACheckCompilesForAllCasesAtFirst(t *testing.T) {
 	for _, name := range []string{"launch", "again"} {
 		known, c := entry.Cases[0], machine.Case()
 		known.Name, known.Operation, c.Name = name, name, name
-		problem := c.Problem
-		c.Problem = func(size int, in kernels.Input) kernels.Problem {
-			began = true
-			return problem(size, in)
-		}
+		note(&began, &c)
 		c.Compile = func(size int, implementation string) error {
 			mu.Lock()
 			defer mu.Unlock()

@@ -400,8 +400,7 @@ func named(o *calibration.Operation, names []string, wanted func(i *calibration.
 	return out
 }
 
-// pointsOfCases returns the points of an operation on the lines of its cases, as all runs of a case measured them. An axis that
-// is no parameter of a case has its size, as all axes of square matrices have.
+// pointsOfCases returns the points of an operation on the lines of its cases, as all runs of a case measured them.
 func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) []surfaces.Point {
 	var all []surfaces.Point
 	for k := range r.Entry.Cases {
@@ -413,16 +412,7 @@ func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) 
 		for _, run := range r.History(c.Name) {
 			joined.Blocks = append(joined.Blocks, sameAs(r.Shapes[shapesName(o)], run).For(implementations).Blocks...)
 		}
-		all = append(all, surfaces.Points(joined, func(size int) []int {
-			shape := make([]int, len(o.Axes))
-			for i, a := range o.Axes {
-				shape[i] = size
-				if value, fixed := c.Parameters[a.Name]; fixed {
-					shape[i] = value
-				}
-			}
-			return shape
-		})...)
+		all = append(all, surfaces.Points(joined, func(size int) []int { return o.ShapeOf(c, size) })...)
 	}
 	return all
 }

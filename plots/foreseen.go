@@ -30,7 +30,7 @@ func foreseen(h *calibration.Host, c, sizes *calibration.Case) (spans []span, o 
 	predictor, seconds := surface.NewPredictor(&o.Surface), make([]float64, len(o.Surface.Implementations))
 	before := float64(from)
 	for _, size := range foreseenSizes(from, to) {
-		predictor.Predict(shapeAt(o, c, size), seconds)
+		predictor.Predict(o.ShapeOf(c, size), seconds)
 		best, _ := best(seconds)
 		if best < 0 {
 			return nil, nil
@@ -59,18 +59,6 @@ func foreseenSizes(from, to int) []int {
 		}
 	}
 	return append(sizes, to)
-}
-
-// shapeAt returns the shape of a size of a case. Axes that the case does not fix have the size, as all axes of square matrices have.
-func shapeAt(o *calibration.Operation, c *calibration.Case, size int) []int {
-	shape := make([]int, len(o.Axes))
-	for i, a := range o.Axes {
-		shape[i] = size
-		if value, fixed := c.Parameters[a.Name]; fixed {
-			shape[i] = value
-		}
-	}
-	return shape
 }
 
 // foreseenKey explains pale bars.
