@@ -357,7 +357,7 @@ AT MOST is the upper bound of the regret, with 95 % confidence. WORST is the gre
 NOT KNOWN is the share of the case's sizes of which the file says that it does not know.
 HOLDS says that the file's choices were the best ones at fresh sizes, or ties. DRIFTED says that
 something else is faster now: calibrate again. AMBIGUOUS says that the fresh sizes do not decide,
-and UNMEASURED that there are too few of them.
+and UNMEASURED that there are too few. A larger --budget or a quiet machine may decide both.
 `
 
 // leastSlowdown is the least slowdown that is told, as 0.1 % is printed.

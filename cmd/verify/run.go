@@ -137,7 +137,13 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	}
 	warn(stderr, slices.DeleteFunc(harness.Doubts(&v.Now), func(doubt string) bool { return slices.Contains(before, doubt) }))
 	warn(stderr, stateLines(&report.State))
-	return report.verdict(o.calibration)
+	if err := report.verdict(o.calibration); err != nil {
+		return err
+	}
+	if !o.json {
+		_, err = fmt.Fprintf(stdout, "%s still holds: no choice has drifted\n", o.calibration)
+	}
+	return err
 }
 
 // extent says what is checked: "17 cases, 11 operations over all shapes".

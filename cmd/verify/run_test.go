@@ -167,7 +167,7 @@ func TestADisturbedMachineTellsNoDrift(t *testing.T) {
 func TestSlowerMachineHolds(t *testing.T) {
 	m := scripted.New(1, 0.01)
 	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(3e-6, 6e-9), "b": scripted.Linear(15e-6, 3e-9)}, nil)
-	if stdout, _, code := verifyOn(t, m, "--calibration", save(t, recorded(4000))); code != 0 {
+	if stdout, _, code := verifyOn(t, m, "--calibration", save(t, recorded(4000))); code != 0 || !strings.HasSuffix(stdout, " still holds: no choice has drifted\n") {
 		t.Errorf("exit %d\n%s", code, stdout)
 	}
 }
