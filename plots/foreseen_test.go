@@ -48,7 +48,7 @@ func TestForeseenChoices(t *testing.T) {
 	}{
 		"overview": {Overview(h, runs), []string{"one size, else predicted", "predicted", "1.2 %"}},
 		"case": {CaseChart(h, &h.Cases[0], runs["product/n=64"], Placed{&h.Cases[1], runs["product/n=64,shared"]}), []string{
-			"go-parallel from about 23", "predicted: one size was measured", "regret 1.2 %", "at held-out shapes",
+			"go-parallel from about 23", "predicted from 64 shapes: one size was measured", "at held-out shapes: regret", "1.2 % (95 % below 2 %)",
 		}},
 	} {
 		d := list(c.chart)

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -129,9 +130,12 @@ func (p *placed) foresee(spans []span, o *calibration.Operation) {
 		}
 		p.phrases = append(p.phrases, phrase{s.implementation, words})
 	}
-	p.phrases = append(p.phrases, phrase{"", "predicted: one size was measured"})
-	if o.HeldOut.Shapes > 0 {
-		p.regret = []string{"regret " + percent(o.HeldOut.Regret), "at held-out shapes"}
+	shapes := len(o.Surface.Shapes) / len(o.Axes)
+	p.phrases = append(p.phrases, phrase{"", fmt.Sprintf("predicted from %s shapes: one size was measured", grouped(shapes))})
+	if held := &o.HeldOut; held.Shapes > 0 {
+		p.regret = []string{
+			"at held-out shapes: regret", percent(held.Regret) + " (95\u00a0% below " + percent(held.RegretUpper) + ")",
+		}
 	}
 }
 
