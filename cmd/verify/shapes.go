@@ -133,7 +133,7 @@ const shapesLegend = `
 The shapes are fresh, and drawn from all over the operation. PROMISED is the greatest regret that
 the file expects. It takes %d shapes to say something. The choices of an operation have drifted if
 the regret is above %.0f %%, or above a tie and what is promised, with 95 %% confidence. They hold if the
-regret is at most %[2].0f %%, and not above what is promised with that confidence.
+regret is at most %.0[2]f %%, and not above what is promised with that confidence.
 `
 
 // known writes a regret that is 0 where nothing was measured.
