@@ -41,7 +41,11 @@ func (f *Fit) without(rest *Problem, points int) (*Fit, error) {
 
 // ranking returns the implementations that are predicted, in the order of their predicted times, fastest first.
 func (f *Fit) ranking(shape []int) []int {
-	all := f.Predict(shape)
+	z, correlations := f.seenFrom(shape)
+	all := make([]Prediction, len(f.parts))
+	for i := range all {
+		all[i] = Prediction{Implementation: f.index[i], LogSeconds: f.logSeconds(i, z, correlations)}
+	}
 	slices.SortStableFunc(all, func(a, b Prediction) int { return cmp.Compare(a.LogSeconds, b.LogSeconds) })
 	order := make([]int, len(all))
 	for i, p := range all {

@@ -64,6 +64,7 @@ type Fit struct {
 	hyper  hyper
 	parts  []part      // by implementation of the surface
 	x      [][]float64 // features, by point
+	at     [][]float64 // the same, each multiplied by its scale
 	of     []int       // Relative, by point
 	index  []int       // index in the problem, by implementation of the surface
 	slopes []float64   // prior variances of the slopes, by feature
@@ -190,18 +191,6 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 	return f, f.solve(p)
 }
 
-// prior returns the hyperparameters that are most likely without any point.
-func (f *Fit) prior() hyper {
-	h := hyper{make([]float64, len(f.Surface.Features)), make([]own, len(f.parts))}
-	for k := range h.scales {
-		h.scales[k] = priorScale.mean
-	}
-	for i := range h.own {
-		h.own[i] = own{priorAmplitude.mean, priorNoise.mean}
-	}
-	return h
-}
-
 // timedAt returns the points at which an implementation was timed.
 func timedAt(p *Problem, implementation int) []int {
 	var timed []int
@@ -221,121 +210,6 @@ func (f *Fit) own(points []int) (count int) {
 		}
 	}
 	return count
-}
-
-// hyper has the hyperparameters, as logarithms.
-type hyper struct {
-	scales []float64 // of the features
-	own    []own     // by implementation of the surface
-}
-
-// own has the hyperparameters of one implementation, as logarithms of standard deviations of the log-time.
-type own struct{ amplitude, noise float64 }
-
-func (h hyper) clone() hyper { return hyper{slices.Clone(h.scales), slices.Clone(h.own)} }
-
-func exponentials(of []float64) []float64 {
-	out := make([]float64, len(of))
-	for i, v := range of {
-		out[i] = math.Exp(v)
-	}
-	return out
-}
-
-func (o own) variance() float64      { return math.Exp(2 * o.amplitude) }
-func (o own) noiseVariance() float64 { return math.Exp(2*o.noise) + 1e-8 }
-
-// The priors of the hyperparameters are normal distributions of their logarithms. By these, times bend over a factor of
-// about twenty in size, the correction is about a third, and the noise is fifteen per cent. Noise is what another program, with
-// other buffers and at another minute, finds at the same shape. With three per cent, which is what the blocks of one visit
-// differ by, predictions followed single visits. Their choices then lost 1.9 % instead of 1.4 % at 584 shapes of a program on
-// an EPYC, after one run, and 3.1 % instead of 2.0 % at 593 shapes beside an H200, after six.
-var (
-	priorScale     = normal{-1.5, 1}
-	priorAmplitude = normal{math.Log(0.3), 1}
-	priorNoise     = normal{math.Log(0.15), 0.75}
-)
-
-type normal struct{ mean, deviation float64 }
-
-// cost returns the negative logarithm of the density, without its constant.
-func (n normal) cost(x float64) float64 {
-	d := (x - n.mean) / n.deviation
-	return d * d / 2
-}
-
-// The constant and the slopes of the linear part have normal priors around 0, with these deviations. The linear part is what
-// the cost model lacks, so the priors are narrow. A class is a feature that is no size, such as whether a length is a power of
-// two. Features are centred at origin, which is about the middle of the values of sizes. Another operation of the family takes
-// longer or shorter by a constant factor, whose logarithm is normal around 0 with a deviation, too.
-const (
-	constantDeviation = 1
-	relativeDeviation = 0.3
-	slopeDeviation    = 0.05
-	classDeviation    = 0.1
-	origin            = 8
-)
-
-// slopeVariances returns the prior variances of the slopes.
-func slopeVariances(features []surface.Feature) []float64 {
-	var out []float64
-	for k := range features {
-		switch features[k].Kind {
-		case surface.Logarithm, surface.Length:
-			out = append(out, slopeDeviation*slopeDeviation)
-		default:
-			out = append(out, classDeviation*classDeviation)
-		}
-	}
-	return out
-}
-
-// covariance returns the covariance of the log-times at two points, without the noise. scaled are the features of all points,
-// each multiplied by its scale.
-func (f *Fit) covariance(o own, scaled [][]float64, a, b int) float64 {
-	sum := f.linear(f.x[a], f.x[b]) + o.variance()*surface.Kernel(scaled[a], scaled[b])
-	if f.of[a] == f.of[b] && f.of[a] > 0 {
-		sum += relativeDeviation * relativeDeviation
-	}
-	return sum
-}
-
-// linear returns the covariance of the linear part at two points.
-func (f *Fit) linear(a, b []float64) float64 {
-	sum := constantDeviation * constantDeviation * 1.0
-	for k := range a {
-		sum += f.slopes[k] * (a[k] - origin) * (b[k] - origin)
-	}
-	return sum
-}
-
-// scaled returns the features of all points, each multiplied by its scale.
-func (f *Fit) scaled(scales []float64) [][]float64 {
-	out := make([][]float64, len(f.x))
-	for i, x := range f.x {
-		out[i] = make([]float64, len(x))
-		for k, v := range x {
-			out[i][k] = scales[k] * v
-		}
-	}
-	return out
-}
-
-// factorise sets c to the Cholesky factor of the covariance of some points. It returns false if there is no such factor.
-func (f *Fit) factorise(o own, scaled [][]float64, points []int, c *mat.Cholesky) bool {
-	n := len(points)
-	k := mat.NewSymDense(n, nil)
-	for i, a := range points {
-		for j := i; j < n; j++ {
-			b := points[j]
-			v := f.covariance(o, scaled, a, b)
-			if i == j {
-				v += o.noiseVariance()
-			}
-			k.SetSym(i, j, v)
-		}
-	}
-	return c.Factorize(k)
 }
 
 // values returns the log-times of an implementation at its points, relative to its cost model. If it has a serial part, they
@@ -362,142 +236,59 @@ func (f *Fit) beside(p *Problem, part, point int) float64 {
 	return p.Points[point].LogSeconds[f.index[part]] - surface.LogCost(f.parts[part].costs, f.x[point])
 }
 
-// cost returns the negative logarithm of the posterior density of an implementation's hyperparameters, without its constant.
-func (f *Fit) cost(p *Problem, i int, scaled [][]float64, o own) float64 {
-	var c mat.Cholesky
-	if !f.factorise(o, scaled, f.parts[i].points, &c) {
-		return math.Inf(1)
-	}
-	y := mat.NewVecDense(len(f.parts[i].points), f.values(p, i))
-	var a mat.VecDense
-	if c.SolveVecTo(&a, y) != nil {
-		return math.Inf(1)
-	}
-	return (mat.Dot(y, &a)+c.LogDet())/2 + priorAmplitude.cost(o.amplitude) + priorNoise.cost(o.noise)
-}
-
-// searchPoints is the greatest number of points of an implementation in the search for hyperparameters. The work of the
-// search grows with the cube of the number.
-const searchPoints = 96
-
-// search returns the hyperparameters of the least cost that it finds. It begins at h and moves one hyperparameter after the
-// other, in a number of rounds, with steps that become shorter.
-func (f *Fit) search(p *Problem, h hyper, step float64, rounds int) hyper {
-	few := f
-	if len(f.x) > searchPoints {
-		few = f.thinned(searchPoints)
-	}
-	costs := make([]float64, len(f.parts))
-	scaled := few.scaled(exponentials(h.scales))
-	for i := range h.own {
-		costs[i] = few.cost(p, i, scaled, h.own[i])
-	}
-	for range rounds {
-		for k := range h.scales {
-			for _, move := range []float64{step, -step} {
-				if few.moveScale(p, &h, k, move, costs) {
-					break
-				}
-			}
-		}
-		scaled = few.scaled(exponentials(h.scales))
-		for i := range h.own {
-			for _, next := range h.own[i].around(step) {
-				if cost := few.cost(p, i, scaled, next); cost < costs[i] {
-					h.own[i], costs[i] = next, cost
-				}
-			}
-		}
-		step *= shorter
-	}
-	return h
-}
-
-// searchRounds is the number of rounds of a search that begins anew. shorter is the factor of the steps from round to round.
-const (
-	searchRounds = 9
-	shorter      = 0.75
-)
-
-// moveScale moves a scale if that lowers the cost of all implementations together, and reports whether it did.
-func (f *Fit) moveScale(p *Problem, h *hyper, k int, move float64, costs []float64) bool {
-	before := h.scales[k]
-	change := priorScale.cost(before+move) - priorScale.cost(before)
-	h.scales[k] += move
-	scaled := f.scaled(exponentials(h.scales))
-	next := make([]float64, len(costs))
-	for i := range next {
-		next[i] = f.cost(p, i, scaled, h.own[i])
-		change += next[i] - costs[i]
-	}
-	if !(change < 0) {
-		h.scales[k] = before
-		return false
-	}
-	copy(costs, next)
-	return true
-}
-
-// around returns the hyperparameters that are one step away.
-func (o own) around(step float64) []own {
-	return []own{
-		{o.amplitude + step, o.noise}, {o.amplitude - step, o.noise}, {o.amplitude, o.noise + step}, {o.amplitude, o.noise - step},
-	}
-}
-
-// thinned returns the fit with at most a number of points of each implementation, spread evenly over its points.
-func (f *Fit) thinned(most int) *Fit {
-	few := &Fit{Surface: f.Surface, x: f.x, of: f.of, index: f.index, slopes: f.slopes}
-	for _, whole := range f.parts {
-		some := part{costs: whole.costs, serial: whole.serial}
-		every := max(1, float64(len(whole.points))/float64(most))
-		for at := 0.0; int(at) < len(whole.points); at += every {
-			some.points = append(some.points, whole.points[int(at)])
-		}
-		few.parts = append(few.parts, some)
-	}
-	return few
-}
-
 // solve computes the linear part, the weights and the risk of every implementation.
 func (f *Fit) solve(p *Problem) error {
 	s := f.Surface
 	s.Scales = exponentials(f.hyper.scales)
-	scaled := f.scaled(s.Scales)
+	f.at = f.scaled(s.Scales)
 	s.Implementations = make([]surface.Implementation, len(f.parts))
-	for _, i := range f.order() {
-		points, o := f.parts[i].points, f.hyper.own[i]
-		if m := f.parts[i].serial; m >= 0 {
-			f.parts[i].rest = f.restAt(points, scaled, m)
+	pairs := f.pairs()
+	pairs.scale(f.at)
+	for _, some := range f.inOrder() {
+		failed := make([]error, len(some))
+		inParallel(len(some), func(k int) { failed[k] = f.solvePart(p, some[k], pairs) })
+		if err := errors.Join(failed...); err != nil {
+			return err
 		}
-		if !f.factorise(o, scaled, points, &f.parts[i].factor) {
-			return errors.New("surfaces: the shapes cannot be told apart")
-		}
-		var a mat.VecDense
-		if err := f.parts[i].factor.SolveVecTo(&a, mat.NewVecDense(len(points), f.values(p, i))); illConditioned(err) != nil {
-			return fmt.Errorf("surfaces: %w", err)
-		}
-		f.parts[i].solved = a.RawVector().Data
-		out := surface.Implementation{
-			Name: p.Implementations[f.index[i]], Linear: make([]float64, 1+len(p.Features)), Weights: make([]float64, len(f.x)),
-			Costs: f.parts[i].costs, Risk: f.leftOut(i, &a),
-		}
-		for n, k := range points {
-			w := a.AtVec(n)
-			out.Weights[k] = o.variance() * w
-			out.Linear[0] += constantDeviation * constantDeviation * w
-			for d := range p.Features {
-				slope := f.slopes[d] * w * (f.x[k][d] - origin)
-				out.Linear[1+d] += slope
-				out.Linear[0] -= slope * origin
-			}
-		}
-		if m := f.parts[i].serial; m >= 0 {
-			floats.Add(out.Weights, s.Implementations[m].Weights)
-			floats.Add(out.Linear, s.Implementations[m].Linear)
-		}
-		s.Implementations[i] = out
 	}
+	return nil
+}
+
+// solvePart does the same for one implementation, whose serial part is solved.
+func (f *Fit) solvePart(p *Problem, i int, pairs *pairs) error {
+	s, points, o := f.Surface, f.parts[i].points, f.hyper.own[i]
+	m := f.parts[i].serial
+	if m >= 0 {
+		f.parts[i].rest = f.restAt(points, m)
+	}
+	if !pairs.factorise(o, points, &f.parts[i].factor) {
+		return errors.New("surfaces: the shapes cannot be told apart")
+	}
+	var a mat.VecDense
+	if err := f.parts[i].factor.SolveVecTo(&a, mat.NewVecDense(len(points), f.values(p, i))); illConditioned(err) != nil {
+		return fmt.Errorf("surfaces: %w", err)
+	}
+	f.parts[i].solved = a.RawVector().Data
+	out := surface.Implementation{
+		Name: p.Implementations[f.index[i]], Linear: make([]float64, 1+len(p.Features)), Weights: make([]float64, len(f.x)),
+		Costs: f.parts[i].costs, Risk: f.leftOut(i, &a),
+	}
+	variance := o.variance()
+	for n, k := range points {
+		w := a.AtVec(n)
+		out.Weights[k] = variance * w
+		out.Linear[0] += constantDeviation * constantDeviation * w
+		for d := range p.Features {
+			slope := f.slopes[d] * w * (f.x[k][d] - origin)
+			out.Linear[1+d] += slope
+			out.Linear[0] -= slope * origin
+		}
+	}
+	if m >= 0 {
+		floats.Add(out.Weights, s.Implementations[m].Weights)
+		floats.Add(out.Linear, s.Implementations[m].Linear)
+	}
+	s.Implementations[i] = out
 	return nil
 }
 

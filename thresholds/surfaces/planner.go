@@ -252,20 +252,24 @@ func (p *Planner) nextSpread() []int {
 // mostTelling takes the shape, of some candidates, at which a wrong choice is expected to cost most for the time of a visit.
 // It returns nil if there is no candidate.
 func (p *Planner) mostTelling() []int {
-	var best []int
-	most, sum, n := -1.0, 0.0, 0
+	var shapes [][]int
 	for _, shape := range p.spread {
-		if n == candidates {
+		if len(shapes) == candidates {
 			break
 		}
-		if HeldOut(shape) || p.space.Add(shape) > p.high {
-			continue
+		if !HeldOut(shape) && p.space.Add(shape) <= p.high {
+			shapes = append(shapes, shape)
 		}
-		predictions := p.fit.Predict(shape)
-		loss := Loss(predictions)
-		sum, n = sum+loss, n+1
-		if teaches := loss / cost(predictions); teaches > most {
-			best, most = shape, teaches
+	}
+	predictions := make([][]Prediction, len(shapes))
+	inParallel(len(shapes), func(k int) { predictions[k] = p.fit.Predict(shapes[k]) })
+	var best []int
+	most, sum, n := -1.0, 0.0, len(shapes)
+	for k, of := range predictions {
+		loss := Loss(of)
+		sum += loss
+		if teaches := loss / cost(of); teaches > most {
+			best, most = shapes[k], teaches
 		}
 	}
 	if n == 0 {

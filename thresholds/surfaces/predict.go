@@ -3,6 +3,9 @@ package surfaces
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"crossover/calibration/surface"
@@ -17,38 +20,13 @@ type Prediction struct {
 
 // Predict returns the predictions at a shape, one for each implementation of the surface.
 func (f *Fit) Predict(shape []int) []Prediction {
-	s := f.Surface
-	z, scaled := make([]float64, len(s.Features)), make([]float64, len(s.Features))
-	for k := range s.Features {
-		z[k] = s.Features[k].Of(shape)
-		scaled[k] = s.Scales[k] * z[k]
-	}
-	all := f.scaled(s.Scales)
+	z, correlations := f.seenFrom(shape)
 	out := make([]Prediction, len(f.parts))
 	variances := make([]float64, len(f.parts))
 	for i := range f.parts {
-		points, o := f.parts[i].points, f.hyper.own[i]
-		k := mat.NewVecDense(len(points), nil)
-		mean := s.Implementations[i].Linear[0] + s.Implementations[i].Risk + surface.LogCost(s.Implementations[i].Costs, z)
-		for d, v := range z {
-			mean += s.Implementations[i].Linear[1+d] * v
-		}
-		for n, at := range points {
-			correlation := surface.Kernel(scaled, all[at])
-			k.SetVec(n, f.linear(z, f.x[at])+o.variance()*correlation)
-		}
-		for at, w := range s.Implementations[i].Weights {
-			if w != 0 {
-				mean += surface.Kernel(scaled, all[at]) * w
-			}
-		}
-		variance := f.linear(z, z) + o.variance()
-		var solved mat.VecDense
-		if illConditioned(f.parts[i].factor.SolveVecTo(&solved, k)) == nil {
-			variance -= mat.Dot(k, &solved)
-		}
-		variances[i] = max(variance, 0)
-		out[i] = Prediction{f.index[i], mean, math.Sqrt(max(variance, 0) + o.noiseVariance())}
+		o := f.hyper.own[i]
+		variances[i] = f.variance(i, z, correlations)
+		out[i] = Prediction{f.index[i], f.logSeconds(i, z, correlations), math.Sqrt(variances[i] + o.noiseVariance())}
 	}
 	for i := range out {
 		if m := f.parts[i].serial; m >= 0 {
@@ -56,6 +34,48 @@ func (f *Fit) Predict(shape []int) []Prediction {
 		}
 	}
 	return out
+}
+
+// seenFrom returns the features of a shape, and the correlations of the corrections there with those at all points.
+func (f *Fit) seenFrom(shape []int) (z, correlations []float64) {
+	s := f.Surface
+	z, scaled := make([]float64, len(s.Features)), make([]float64, len(s.Features))
+	for k := range s.Features {
+		z[k] = s.Features[k].Of(shape)
+		scaled[k] = s.Scales[k] * z[k]
+	}
+	correlations = make([]float64, len(f.at))
+	for k, at := range f.at {
+		correlations[k] = surface.Kernel(scaled, at)
+	}
+	return z, correlations
+}
+
+// logSeconds returns the predicted log-time of an implementation of the surface.
+func (f *Fit) logSeconds(implementation int, z, correlations []float64) float64 {
+	of := &f.Surface.Implementations[implementation]
+	mean := of.Linear[0] + of.Risk + surface.LogCost(of.Costs, z)
+	for d, v := range z {
+		mean += of.Linear[1+d] * v
+	}
+	for k, w := range of.Weights {
+		if w != 0 {
+			mean += correlations[k] * w
+		}
+	}
+	return mean
+}
+
+// variance returns the variance of the process of an implementation of the surface, given what was measured.
+func (f *Fit) variance(implementation int, z, correlations []float64) float64 {
+	part, own := &f.parts[implementation], f.hyper.own[implementation].variance()
+	k := make([]float64, len(part.points))
+	for n, at := range part.points {
+		k[n] = f.linear(z, f.x[at]) + own*correlations[at]
+	}
+	factor := part.factor.RawU().(mat.RawTriangular).RawTriangular()
+	blas64.Trsv(blas.Trans, factor, blas64.Vector{N: len(k), Data: k, Inc: 1})
+	return max(0, f.linear(z, z)+own-floats.Dot(k, k))
 }
 
 // Loss returns the expected loss of the choice at a shape, in log-time. It is the greatest expected gain of another
