@@ -222,14 +222,19 @@ func (l *library) pipeline(f *msl.Function) (*pipeline, error) {
 // MaxThreads is how many threads of this kernel fit into a threadgroup.
 func (p *pipeline) MaxThreads() int { return p.maxThreads }
 
-// overlapping returns the kernel for buffers that share memory.
-func (p *pipeline) overlapping() (*pipeline, error) {
+// ReadyOverlap compiles the text for buffers that share memory.
+func (p *pipeline) ReadyOverlap() error {
 	l := p.library
 	l.once.Do(func() { l.overlapping, l.err = l.driver.compile(l.source, l.functions, true) })
-	if l.err != nil {
-		return nil, l.err
+	return l.err
+}
+
+// overlapping returns the kernel for buffers that share memory.
+func (p *pipeline) overlapping() (*pipeline, error) {
+	if err := p.ReadyOverlap(); err != nil {
+		return nil, err
 	}
-	return l.overlapping.pipeline(p.declared)
+	return p.library.overlapping.pipeline(p.declared)
 }
 
 // Forget removes from the disk what this process compiled. Libraries in use stay.

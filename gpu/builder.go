@@ -255,7 +255,29 @@ func (b *Builder) Dispatch(k *Kernel, groups, threads Size, arguments ...Argumen
 		b.fail("gpu: %s: kernel %s: %w", k.source, k.function.Name, err)
 		return
 	}
+	if p, ok := k.pipeline.(OverlapPipeline); ok && c.overlaps() {
+		if err := p.ReadyOverlap(); err != nil {
+			b.Refuse(err)
+			return
+		}
+	}
 	b.commands = append(b.commands, c)
+}
+
+// overlaps reports whether a buffer that the kernel writes is another argument too.
+func (c *command) overlaps() bool {
+	for i, p := range c.kernel.function.Arguments() {
+		written := c.arguments[i].buffer
+		if written == nil || p.ReadOnly {
+			continue
+		}
+		for j := range c.arguments {
+			if j != i && c.arguments[j].buffer == written {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Copy copies all of src to dst, which has its size, on the device, after everything before it.

@@ -187,6 +187,40 @@ func TestBuilderTakes(t *testing.T) {
 	}
 }
 
+// The code for a buffer that a kernel reads and writes by two arguments is readied when the dispatch is described. Otherwise the
+// first call would compile it.
+func TestOverlapIsReadiedAhead(t *testing.T) {
+	driver, device := newFake(t, false)
+	refused := errors.New("refused")
+	for _, c := range []struct {
+		name     string
+		describe func(b *Builder) []Argument
+		fail     error
+		overlaps int
+	}{
+		{"two buffers", func(b *Builder) []Argument { return []Argument{b.Output(Float, 4), b.Input(Float, 4), Values(1)} }, nil, 0},
+		{"one buffer", func(b *Builder) []Argument {
+			x := b.Scratch(Float, 4)
+			return []Argument{x, x, Values(1)}
+		}, nil, 1},
+		{"two places in a buffer", func(b *Builder) []Argument {
+			x := b.Scratch(Float, 4)
+			return []Argument{x, x.At(2), Values(1)}
+		}, nil, 1},
+		{"code that cannot be compiled", func(b *Builder) []Argument {
+			x := b.Scratch(Float, 4)
+			return []Argument{x, x, Values(1)}
+		}, refused, 1},
+	} {
+		driver.overlaps, driver.failOverlap = 0, c.fail
+		b := device.NewPlan()
+		b.Dispatch(b.Kernel(fakeSource, "copy"), one(1), one(1), c.describe(b)...)
+		if driver.overlaps != c.overlaps || !errors.Is(b.Err(), c.fail) {
+			t.Errorf("%s: readied %d times, error %v; want %d, %v", c.name, driver.overlaps, b.Err(), c.overlaps, c.fail)
+		}
+	}
+}
+
 func TestTooLargeIsOutOfMemory(t *testing.T) {
 	_, device := newFake(t, false)
 	b := device.NewPlan()

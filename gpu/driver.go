@@ -57,6 +57,13 @@ type Pipeline interface {
 	MaxThreads() int
 }
 
+// OverlapPipeline is a pipeline with other code for a dispatch in which a buffer that the kernel writes is another argument
+// too. A builder readies that code when such a dispatch is described, so that no call compiles it.
+type OverlapPipeline interface {
+	Pipeline
+	ReadyOverlap() error
+}
+
 // Storage says which processors can read and write a buffer.
 type Storage int
 

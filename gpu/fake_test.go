@@ -20,9 +20,11 @@ type fakeDriver struct {
 	failSubmit   error
 	failWait     error
 	failFill     error
+	failOverlap  error
 
 	mu         sync.Mutex
 	compiled   int
+	overlaps   int // pipelines that were readied for buffers that share memory
 	forgotten  int
 	closed     int
 	allocated  map[*fakeMemory]bool
@@ -84,12 +86,17 @@ func (d *fakeDriver) Pipeline(f *msl.Function) (Pipeline, error) {
 	if f.Name == "unlinkable" {
 		return nil, errors.New("no such symbol")
 	}
-	return fakePipeline(512), nil
+	return &fakePipeline{d}, nil
 }
 
-type fakePipeline int
+type fakePipeline struct{ driver *fakeDriver }
 
-func (p fakePipeline) MaxThreads() int { return int(p) }
+func (p *fakePipeline) MaxThreads() int { return 512 }
+
+func (p *fakePipeline) ReadyOverlap() error {
+	p.driver.overlaps++
+	return p.driver.failOverlap
+}
 
 type fakeMemory struct {
 	driver  *fakeDriver
