@@ -164,13 +164,17 @@ func compileAll(all []kernel, more func() bool) {
 	workers.Wait()
 }
 
-// compileUpcoming compiles the kernels of some sizes of a case.
-func (r *Run) compileUpcoming(c *kernels.Case, sizes []int) {
-	compileAll(kernelsOf(c, sizes, r.onGPU(c)), func() bool { return true })
+// compileUpcoming compiles the kernels of upcoming visits.
+func (r *Run) compileUpcoming(upcoming []sweeps.Upcoming) {
+	var all [][]kernel
+	for _, u := range upcoming {
+		all = append(all, kernelsOf(u.Case, u.Sizes, r.onGPU(u.Case)))
+	}
+	compileAll(inTurn(all), func() bool { return true })
 }
 
-// compileUpcoming does the same for all implementations of the case.
-func compileUpcoming(c *kernels.Case, sizes []int) { new(Run).compileUpcoming(c, sizes) }
+// compileUpcoming does the same for all implementations of the cases.
+func compileUpcoming(upcoming []sweeps.Upcoming) { new(Run).compileUpcoming(upcoming) }
 
 // onGPU returns the implementations of a case that may compile kernels.
 func (r *Run) onGPU(c *kernels.Case) (names []string) {

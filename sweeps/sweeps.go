@@ -48,6 +48,12 @@ type Foresighted interface {
 	Upcoming() []int
 }
 
+// Upcoming has sizes of a case that are likely to be visited soon.
+type Upcoming struct {
+	Case  *kernels.Case
+	Sizes []int
+}
+
 // Options of a sweep. The comment of a field says what its zero value means.
 type Options struct {
 	Budget  time.Duration // for all cases together; required
@@ -74,9 +80,9 @@ type Options struct {
 	Short func(c *kernels.Case) bool
 
 	// Ahead is called before the first visit to a size of a Foresighted planner, with that size and those that are likely to
-	// follow. It may compile kernels of theirs on all processors at once, which takes less time than one after the other. It
-	// may be nil.
-	Ahead func(c *kernels.Case, sizes []int)
+	// follow, also of other cases. It may compile kernels of theirs on all processors at once, which takes less time than one
+	// after the other. It may be nil.
+	Ahead func(upcoming []Upcoming)
 
 	// Include says which implementations are timed; nil means all.
 	Include func(implementation string) bool
@@ -395,19 +401,24 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 				e.stopAt(e.costs.below(n)) // a smaller size may fit into the rest of the budget
 				continue
 			}
-			if !s.Brief { // brief visits are to different shapes, and share less of the machine's state
-				worth *= e.rested(s.elapsed())
-			}
-			if e.visits == 0 {
-				worth *= unvisited
-			}
-			if worth > most {
+			if worth = s.weighed(e, worth); worth > most {
 				best, size, blocks, most = e, n, b, worth
 			}
 			break
 		}
 	}
 	return best, size, blocks
+}
+
+// weighed returns the worth of a visit to a case beside those to other cases, from the worth that its planner says.
+func (s *sweep) weighed(e *entry, worth float64) float64 {
+	if !s.Brief { // brief visits are to different shapes, and share less of the machine's state
+		worth *= e.rested(s.elapsed())
+	}
+	if e.visits == 0 {
+		worth *= unvisited
+	}
+	return worth
 }
 
 // hopeless is the ratio to the time of the fastest implementation from which on an implementation is hopelessly slow. It is

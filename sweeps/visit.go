@@ -64,7 +64,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	}()
 	e.drowsy = false
 	defer v.end()
-	v.compile()
+	v.compileAhead()
 	if !v.bind(ctx) {
 		return
 	}
@@ -104,21 +104,6 @@ func (v *visit) end() {
 	if v.Trim != nil {
 		v.Trim()
 	}
-}
-
-// compile calls Ahead with the size of the visit and those of likely next ones, each once.
-func (v *visit) compile() {
-	f, ok := v.e.planner.(Foresighted)
-	if !ok || v.Ahead == nil || v.State == Cold || v.e.compiled[v.size] {
-		return
-	}
-	sizes := f.Upcoming()
-	for _, size := range append(sizes, v.size) {
-		v.e.compiled[size] = true
-	}
-	start := v.Clock.Now()
-	v.Ahead(v.e.c, sizes)
-	v.binding += v.Clock.Now() - start
 }
 
 // bind makes the problem, and readies every implementation that is still timed at the size. In the first visit to a size,
