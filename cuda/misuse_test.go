@@ -135,7 +135,7 @@ var misuses = map[string]struct {
 		func(d *driver) {
 			m, _ := d.Allocate(64, gpu.Private)
 			region := gpu.Region{Memory: m}
-			e, _ := d.NewComplexFFT(region, region, 4, 1, false)
+			e, _ := d.NewFFT(region, region, gpu.Transform{N: 4, Batch: 1, Complex: true})
 			e.Close()
 			d.do(&e.(*transform).library.destroy, e.(*transform).plan)
 		},

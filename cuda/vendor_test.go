@@ -55,9 +55,9 @@ func TestFFT(t *testing.T) {
 			src, dst := b.Input(kind, n*batch), b.Output(gpu.Float2, bins*batch)
 			b.Encode(func() (gpu.External, error) {
 				if real {
-					return d.NewRealFFT(dst.Region(), src.Region(), n, batch)
+					return d.NewFFT(dst.Region(), src.Region(), gpu.Transform{N: n, Batch: batch})
 				}
-				return d.NewComplexFFT(dst.Region(), src.Region(), n, batch, inverse)
+				return d.NewFFT(dst.Region(), src.Region(), gpu.Transform{N: n, Batch: batch, Complex: true, Inverse: inverse})
 			})
 			p, err := b.Build()
 			if err != nil {
@@ -101,7 +101,9 @@ func TestInverseRealFFT(t *testing.T) {
 		bins := n/2 + 1
 		b := device.NewPlan()
 		src, dst := b.State(gpu.Float2, bins*batch), b.Output(gpu.Float, n*batch)
-		b.Encode(func() (gpu.External, error) { return d.NewInverseRealFFT(dst.Region(), src.Region(), n, batch) })
+		b.Encode(func() (gpu.External, error) {
+			return d.NewFFT(dst.Region(), src.Region(), gpu.Transform{N: n, Batch: batch, Inverse: true})
+		})
 		p, err := b.Build()
 		if err != nil {
 			t.Fatal(err)
@@ -342,7 +344,7 @@ func TestTransformsPlannedAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			e, err := d.NewComplexFFT(region, region, 4, 1, false)
+			e, err := d.NewFFT(region, region, gpu.Transform{N: 4, Batch: 1, Complex: true})
 			if err != nil {
 				t.Error(err)
 				return
@@ -373,11 +375,11 @@ func TestLibrariesMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	region := gpu.Region{Memory: m}
-	_, err = d.NewRealFFT(region, region, 4, 1)
+	_, err = d.NewFFT(region, region, gpu.Transform{N: 4, Batch: 1})
 	oneLineWith(t, err, "nofft.so")
-	_, err = d.NewInverseRealFFT(region, region, 4, 1)
+	_, err = d.NewFFT(region, region, gpu.Transform{N: 4, Batch: 1, Inverse: true})
 	oneLineWith(t, err, "nofft.so")
-	_, err = d.NewComplexFFT(region, region, 4, 1, false)
+	_, err = d.NewFFT(region, region, gpu.Transform{N: 4, Batch: 1, Complex: true})
 	oneLineWith(t, err, "nofft.so")
 	_, err = d.NewProduct(gpu.Product{C: region, A: region, B: region, M: 1, N: 1, K: 1, Alpha: 1})
 	oneLineWith(t, err, "libm.so.6")
@@ -412,7 +414,9 @@ func TestLibrariesFail(t *testing.T) {
 			build := func() error {
 				b := device.NewPlan()
 				x, y, z := b.Input(gpu.Float2, 4), b.Output(gpu.Float2, 4), b.Output(gpu.Float2, 4)
-				b.Encode(func() (gpu.External, error) { return d.NewComplexFFT(y.Region(), x.Region(), 4, 1, false) })
+				b.Encode(func() (gpu.External, error) {
+					return d.NewFFT(y.Region(), x.Region(), gpu.Transform{N: 4, Batch: 1, Complex: true})
+				})
 				b.Encode(func() (gpu.External, error) {
 					return d.NewProduct(gpu.Product{
 						C: z.Region(), A: x.Region(), B: x.Region(),
@@ -450,6 +454,28 @@ func TestLibrariesFail(t *testing.T) {
 	}
 }
 
+// Compiling what a plan needs makes a plan of cuFFT, which compiles kernels for the first one of a length, and leaves nothing.
+func TestCompileFFT(t *testing.T) {
+	device, d, f := openFake(t)
+	b := device.NewPlan()
+	x, y := b.Input(gpu.Float, 8), b.Output(gpu.Float2, 5)
+	b.FFT(d, y, x, gpu.Transform{N: 8, Batch: 1})
+	f.fail("cufftPlanMany", 1, 5)
+	oneLineWith(t, b.Compile(), "cuda: cufftPlanMany: cufftResult 5")
+	if err := b.Compile(); err != nil {
+		t.Error(err)
+	}
+	if plans, blocks := f.live(liveTransform), f.blocks(0); plans != 0 || blocks != 0 {
+		t.Errorf("compiling left %d plans and %d blocks of memory", plans, blocks)
+	}
+	oneLineWith(t, d.CompileFFT(gpu.Transform{N: 0, Batch: 1}), "cuFFT takes no")
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+}
+
 func TestLibrariesRefuseSizes(t *testing.T) {
 	_, d, _ := openFake(t)
 	m, err := d.Allocate(64, gpu.Private)
@@ -458,7 +484,7 @@ func TestLibrariesRefuseSizes(t *testing.T) {
 	}
 	region := gpu.Region{Memory: m}
 	for _, size := range [][2]int{{0, 1}, {1, 0}, {1 << 31, 1}, {1, 1 << 31}} {
-		_, err := d.NewRealFFT(region, region, size[0], size[1])
+		_, err := d.NewFFT(region, region, gpu.Transform{N: size[0], Batch: size[1]})
 		oneLineWith(t, err, "cuFFT takes no")
 		_, err = d.NewProduct(gpu.Product{C: region, A: region, B: region, M: size[0], N: size[1], K: 1, Alpha: 1})
 		oneLineWith(t, err, "cuBLAS takes no")

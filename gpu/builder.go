@@ -143,6 +143,7 @@ type command struct {
 	arguments       []argument
 	target, source  *Buffer // of a copy
 	encode          func() (External, error)
+	compile         func() error // what encode needs; may be nil
 }
 
 // NewPlan begins a plan.
@@ -299,6 +300,30 @@ func (b *Builder) Copy(dst, src *Buffer) {
 // their memory: see Buffer.Region.
 func (b *Builder) Encode(ready func() (External, error)) {
 	b.commands = append(b.commands, command{encode: ready})
+}
+
+// FFT appends a transform by a vendor's library from src to dst, after everything before it.
+func (b *Builder) FFT(library FFT, dst, src *Buffer, t Transform) {
+	c := command{encode: func() (External, error) { return library.NewFFT(dst.Region(), src.Region(), t) }}
+	if l, ok := library.(FFTCompiler); ok {
+		c.compile = func() error { return l.CompileFFT(t) }
+	}
+	b.commands = append(b.commands, c)
+}
+
+// Compile compiles what the vendors' libraries need. Kernels are compiled already: see Kernel.
+func (b *Builder) Compile() error {
+	if b.err != nil {
+		return b.err
+	}
+	for _, c := range b.commands {
+		if c.compile != nil {
+			if err := c.compile(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Region returns the buffer's device memory. It may be called by what was passed to Encode, and after Build.

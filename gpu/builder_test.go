@@ -221,6 +221,39 @@ func TestOverlapIsReadiedAhead(t *testing.T) {
 	}
 }
 
+// compiling is a library that notes what it compiles.
+type compiling struct {
+	FFT
+	asked []Transform
+	err   error
+}
+
+func (l *compiling) CompileFFT(t Transform) error {
+	l.asked = append(l.asked, t)
+	return l.err
+}
+
+// Compile compiles what the libraries of vendors need, and a plan with a mistake compiles nothing.
+func TestCompileTransforms(t *testing.T) {
+	_, device := newFake(t, false)
+	library, plain := &compiling{}, struct{ FFT }{}
+	b := device.NewPlan()
+	x, y := b.Input(Float, 8), b.Output(Float2, 5)
+	b.FFT(plain, y, x, Transform{N: 8, Batch: 1})
+	b.FFT(library, y, x, Transform{N: 8, Batch: 1})
+	if err := b.Compile(); err != nil || len(library.asked) != 1 || library.asked[0] != (Transform{N: 8, Batch: 1}) {
+		t.Errorf("error %v, compiled %+v", err, library.asked)
+	}
+	library.err = errors.New("no compiler")
+	if err := b.Compile(); !errors.Is(err, library.err) {
+		t.Errorf("a compiler's error became %v", err)
+	}
+	b.Refuse(errors.New("too large"))
+	if err := b.Compile(); err == nil || len(library.asked) != 2 {
+		t.Errorf("a refused plan was compiled: error %v", err)
+	}
+}
+
 func TestTooLargeIsOutOfMemory(t *testing.T) {
 	_, device := newFake(t, false)
 	b := device.NewPlan()

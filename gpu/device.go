@@ -190,21 +190,30 @@ func (d *Device) forgetFailure(key sourceKey, p *program) {
 	}
 }
 
+// Transform is a batch of Fourier transforms in FP32, unscaled, of rows that lie one after the other.
+type Transform struct {
+	N, Batch int  // values of a row, and rows
+	Complex  bool // N complex values of a row become N others; otherwise N real values become N/2+1 complex ones
+
+	// Inverse is the other way, times N. The imaginary parts of value 0 of a row that becomes real must then be 0, and those of
+	// value N/2 if N is even.
+	Inverse bool
+}
+
 // FFT is a driver that has a vendor's FFT.
 type FFT interface {
-	// NewRealFFT readies the forward transform of batch rows of n real values at src to n/2+1 complex values a row at
-	// dst, unscaled.
-	NewRealFFT(dst, src Region, n, batch int) (External, error)
-	// NewInverseRealFFT readies the inverse of NewRealFFT, times n: from n/2+1 complex values a row at src to n real
-	// values a row at dst. The imaginary parts of value 0, and of value n/2 of an even n, must be 0. It may overwrite src.
-	NewInverseRealFFT(dst, src Region, n, batch int) (External, error)
-	// NewComplexFFT readies the transform of batch rows of n complex values, unscaled: the forward one, or n times the
-	// inverse one. dst may be src.
-	NewComplexFFT(dst, src Region, n, batch int, inverse bool) (External, error)
+	// NewFFT readies a transform from src to dst. A transform to real values may overwrite src. If it is complex, dst may be src.
+	NewFFT(dst, src Region, t Transform) (External, error)
 	// FFTMissing returns nil where there is one, else what is missing.
 	FFTMissing() error
 	// FFTVersion names the library and its version.
 	FFTVersion() string
+}
+
+// FFTCompiler is an FFT that compiles something for a transform. CompileFFT does so, and NewFFT then need not.
+type FFTCompiler interface {
+	FFT
+	CompileFFT(t Transform) error
 }
 
 // GEMM is a driver that has a vendor's matrix multiplication.

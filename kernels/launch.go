@@ -61,10 +61,13 @@ func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
 	return &launchPlan{p, tensors}, nil
 }
 
-// compile compiles the kernels of a shape. It takes no memory for data.
+// compile compiles the kernels of a shape, ours and those of a vendor's library. It takes no memory for data.
 func (l *launch[P]) compile(s Shape) error {
-	_, _, err := l.described(s)
-	return err
+	b, _, err := l.described(s)
+	if err != nil {
+		return err
+	}
+	return b.Compile()
 }
 
 // vector is a number of words. Buffers of tensors are a multiple of it long, so that kernels may read and write whole

@@ -74,7 +74,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 		"a transform in place": func(b *gpu.Builder) {
 			x := b.State(gpu.Float2, 64)
 			b.Encode(func() (gpu.External, error) {
-				return d.Driver().(gpu.FFT).NewComplexFFT(x.Region(), x.Region(), 64, 1, false)
+				return d.Driver().(gpu.FFT).NewFFT(x.Region(), x.Region(), gpu.Transform{N: 64, Batch: 1, Complex: true})
 			})
 		},
 	} {
@@ -245,7 +245,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		b.Encode(func() (gpu.External, error) {
 			return g.NewProduct(gpu.Product{C: x.Region(), A: x.Region(), B: x.Region(), M: 8, N: 8, K: 8, Alpha: 1})
 		})
-		b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(x.Region(), x.Region(), 32, 2, false) })
+		b.Encode(func() (gpu.External, error) {
+			return f.NewFFT(x.Region(), x.Region(), gpu.Transform{N: 32, Batch: 2, Complex: true})
+		})
 		fake.set("continue", 1)
 		plan, err := b.Build()
 		if err != nil {
@@ -542,7 +544,7 @@ func TestLibrariesThatAreMissing(t *testing.T) {
 	if err := d.(gpu.FFT).FFTMissing(); err == nil || !strings.Contains(err.Error(), "macOS 14") {
 		t.Errorf("before macOS 14: %v", err)
 	}
-	if _, err := d.(gpu.FFT).NewRealFFT(region, region, 16, 1); err == nil {
+	if _, err := d.(gpu.FFT).NewFFT(region, region, gpu.Transform{N: 16, Batch: 1}); err == nil {
 		t.Error("a transform before macOS 14")
 	}
 	if err := d.(gpu.GEMM).GEMMMissing(); err != nil {
@@ -576,8 +578,12 @@ func TestLibraryThatCommits(t *testing.T) {
 	x, y := b.Input(gpu.Float2, n), b.Output(gpu.Float, 2*n)
 	s, u := b.Scratch(gpu.Float2, n), b.Scratch(gpu.Float2, n)
 	add := b.Kernel(arithmetic, "add")
-	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(s.Region(), x.Region(), n, 1, false) })
-	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(u.Region(), s.Region(), n, 1, false) })
+	b.Encode(func() (gpu.External, error) {
+		return f.NewFFT(s.Region(), x.Region(), gpu.Transform{N: n, Batch: 1, Complex: true})
+	})
+	b.Encode(func() (gpu.External, error) {
+		return f.NewFFT(u.Region(), s.Region(), gpu.Transform{N: n, Batch: 1, Complex: true})
+	})
 	b.Dispatch(add, groups(2*n), threads, y, u.As(gpu.Float), gpu.Values(2*n))
 	p := build(t, b)
 	ramp(x.Floats())

@@ -58,22 +58,18 @@ func (r rowsOf) size() int {
 	return bytesOfFloat
 }
 
-// NewRealFFT readies realToHermiteanFFT.
-func (d *driver) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	return d.newTransform(dst, src, batch,
-		operation{method: realFFT, from: rowsOf{n, float32Type}, to: rowsOf{n/2 + 1, complex64Type}})
-}
-
-// NewInverseRealFFT readies HermiteanToRealFFT.
-func (d *driver) NewInverseRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	return d.newTransform(dst, src, batch, operation{method: inverseRealFFT, inverse: true, odd: n%2 != 0,
-		from: rowsOf{n/2 + 1, complex64Type}, to: rowsOf{n, float32Type}})
-}
-
-// NewComplexFFT readies fastFourierTransform.
-func (d *driver) NewComplexFFT(dst, src gpu.Region, n, batch int, inverse bool) (gpu.External, error) {
-	rows := rowsOf{n, complex64Type}
-	return d.newTransform(dst, src, batch, operation{method: complexFFT, inverse: inverse, from: rows, to: rows})
+// NewFFT readies realToHermiteanFFT, HermiteanToRealFFT or fastFourierTransform.
+func (d *driver) NewFFT(dst, src gpu.Region, t gpu.Transform) (gpu.External, error) {
+	reals, bins := rowsOf{t.N, float32Type}, rowsOf{t.N/2 + 1, complex64Type}
+	o := operation{method: realFFT, from: reals, to: bins}
+	switch {
+	case t.Complex:
+		rows := rowsOf{t.N, complex64Type}
+		o = operation{method: complexFFT, inverse: t.Inverse, from: rows, to: rows}
+	case t.Inverse:
+		o = operation{method: inverseRealFFT, inverse: true, odd: t.N%2 != 0, from: bins, to: reals}
+	}
+	return d.newTransform(dst, src, t.Batch, o)
 }
 
 // mostTensorBytes is the greatest size of a tensor. Metal Performance Shaders end the process for a greater one.

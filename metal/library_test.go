@@ -248,7 +248,9 @@ func TestRealFFT(t *testing.T) {
 		b := d.NewPlan()
 		x := b.Input(gpu.Float, test.n*test.batch)
 		y := b.Output(gpu.Float2, (test.n/2+1)*test.batch)
-		b.Encode(func() (gpu.External, error) { return f.NewRealFFT(y.Region(), x.Region(), test.n, test.batch) })
+		b.Encode(func() (gpu.External, error) {
+			return f.NewFFT(y.Region(), x.Region(), gpu.Transform{N: test.n, Batch: test.batch})
+		})
 		p := build(t, b)
 		noise(x.Floats(), 4)
 		var values []complex128
@@ -282,7 +284,7 @@ func TestComplexFFT(t *testing.T) {
 			target = x
 		}
 		b.Encode(func() (gpu.External, error) {
-			return f.NewComplexFFT(target.Region(), x.Region(), test.n, test.batch, test.inverse)
+			return f.NewFFT(target.Region(), x.Region(), gpu.Transform{N: test.n, Batch: test.batch, Complex: true, Inverse: test.inverse})
 		})
 		p := build(t, b)
 		noise(x.Floats(), 5)
@@ -308,7 +310,7 @@ func TestInverseRealFFT(t *testing.T) {
 		x := b.State(gpu.Float2, bins*test.batch)
 		y := b.Output(gpu.Float, test.n*test.batch)
 		b.Encode(func() (gpu.External, error) {
-			return f.NewInverseRealFFT(y.Region(), x.Region(), test.n, test.batch)
+			return f.NewFFT(y.Region(), x.Region(), gpu.Transform{N: test.n, Batch: test.batch, Inverse: true})
 		})
 		p := build(t, b)
 		words := make([]float32, 2*bins*test.batch)
@@ -356,13 +358,21 @@ func TestFFTRefuses(t *testing.T) {
 	m := allocate(t, d, gpu.Shared)
 	whole := gpu.Region{Memory: m}
 	for name, try := range map[string]func() (gpu.External, error){
-		"src is too short": func() (gpu.External, error) { return f.NewComplexFFT(whole, whole, m.Bytes()/8+1, 1, false) },
-		"dst is too short": func() (gpu.External, error) { return f.NewRealFFT(whole, whole, m.Bytes()/4, 1) },
-		"bins too short":   func() (gpu.External, error) { return f.NewInverseRealFFT(whole, whole, m.Bytes()/4, 1) },
-		"no rows":          func() (gpu.External, error) { return f.NewRealFFT(whole, whole, 16, 0) },
-		"no columns":       func() (gpu.External, error) { return f.NewRealFFT(whole, whole, 0, 1) },
-		"an offset":        func() (gpu.External, error) { return f.NewRealFFT(gpu.Region{Memory: m, Offset: 4}, whole, 16, 1) },
-		"foreign memory":   func() (gpu.External, error) { return f.NewRealFFT(whole, gpu.Region{Memory: foreignMemory{}}, 16, 1) },
+		"src is too short": func() (gpu.External, error) {
+			return f.NewFFT(whole, whole, gpu.Transform{N: m.Bytes()/8 + 1, Batch: 1, Complex: true})
+		},
+		"dst is too short": func() (gpu.External, error) { return f.NewFFT(whole, whole, gpu.Transform{N: m.Bytes() / 4, Batch: 1}) },
+		"bins too short": func() (gpu.External, error) {
+			return f.NewFFT(whole, whole, gpu.Transform{N: m.Bytes() / 4, Batch: 1, Inverse: true})
+		},
+		"no rows":    func() (gpu.External, error) { return f.NewFFT(whole, whole, gpu.Transform{N: 16, Batch: 0}) },
+		"no columns": func() (gpu.External, error) { return f.NewFFT(whole, whole, gpu.Transform{N: 0, Batch: 1}) },
+		"an offset": func() (gpu.External, error) {
+			return f.NewFFT(gpu.Region{Memory: m, Offset: 4}, whole, gpu.Transform{N: 16, Batch: 1})
+		},
+		"foreign memory": func() (gpu.External, error) {
+			return f.NewFFT(whole, gpu.Region{Memory: foreignMemory{}}, gpu.Transform{N: 16, Batch: 1})
+		},
 	} {
 		if e, err := try(); err == nil {
 			e.Close()

@@ -32,9 +32,7 @@ func complexFFT(n, batch int) row {
 			return nil, err
 		}
 		peer, peerOutput, err := complexSide(d, library.FFTVersion(), values, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-			b.Encode(func() (gpu.External, error) {
-				return library.NewComplexFFT(dst.Region(), src.Region(), n, batch, false)
-			})
+			b.FFT(library, dst, src, gpu.Transform{N: n, Batch: batch, Complex: true})
 		})
 		if err != nil {
 			ours.close()

@@ -96,9 +96,9 @@ func TestNewRefuses(t *testing.T) {
 // questioned notes what a vendor's library is asked for, and fails at the second question.
 type questioned struct {
 	gpu.FFT
-	n, batch int
-	forward  [2]gpu.Region // dst and src
-	back     [2]gpu.Region
+	gpu.Transform
+	forward [2]gpu.Region // dst and src
+	back    [2]gpu.Region
 }
 
 var errAsked = errors.New("asked")
@@ -108,14 +108,13 @@ type nothing struct{}
 func (nothing) Encode(uintptr) error { return nil }
 func (nothing) Close()               {}
 
-func (q *questioned) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	q.n, q.batch, q.forward = n, batch, [2]gpu.Region{dst, src}
-	return nothing{}, nil
-}
-
-func (q *questioned) NewInverseRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+func (q *questioned) NewFFT(dst, src gpu.Region, t gpu.Transform) (gpu.External, error) {
+	if !t.Inverse {
+		q.Transform, q.forward = t, [2]gpu.Region{dst, src}
+		return nothing{}, nil
+	}
 	q.back = [2]gpu.Region{dst, src}
-	if n != q.n || batch != q.batch {
+	if t.N != q.N || t.Batch != q.Batch {
 		return nil, errors.New("the two transforms differ")
 	}
 	return nil, errAsked
@@ -133,7 +132,7 @@ func TestVendor(t *testing.T) {
 	if _, err := b.Build(); !errors.Is(err, errAsked) {
 		t.Errorf("the library's error became %v", err)
 	}
-	if library.n != 128 || library.batch != 3 || library.forward[1].Bytes != 4*3*128 || library.forward[0].Bytes != 8*3*65 ||
+	if library.N != 128 || library.Batch != 3 || library.forward[1].Bytes != 4*3*128 || library.forward[0].Bytes != 8*3*65 ||
 		library.back != [2]gpu.Region{library.forward[1], library.forward[0]} {
 		t.Errorf("the library was asked for %+v", library)
 	}

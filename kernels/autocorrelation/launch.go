@@ -47,13 +47,9 @@ func Launch(b *gpu.Builder, rows *gpu.Buffer, points, count int) {
 // LaunchVendor is [Launch] by a vendor's library.
 func LaunchVendor(b *gpu.Builder, library gpu.FFT, rows *gpu.Buffer, points, count int) {
 	spectrum := b.Scratch(gpu.Float2, count*(points/2+1))
-	b.Encode(func() (gpu.External, error) {
-		return library.NewRealFFT(spectrum.Region(), rows.Region(), points, count)
-	})
+	b.FFT(library, spectrum, rows, gpu.Transform{N: points, Batch: count})
 	appendPowers(b, spectrum, count*(points/2+1), 1/float64(points))
-	b.Encode(func() (gpu.External, error) {
-		return library.NewInverseRealFFT(rows.Region(), spectrum.Region(), points, count)
-	})
+	b.FFT(library, rows, spectrum, gpu.Transform{N: points, Batch: count, Inverse: true})
 }
 
 // appendPowers replaces values of a spectrum by their powers, times a gain.

@@ -32,7 +32,7 @@ func ownTransform(b *gpu.Builder, dst, src *gpu.Buffer, n int) {
 // vendorTransform is the launchTransform by a vendor's library.
 func vendorTransform(library gpu.FFT) launchTransform {
 	return func(b *gpu.Builder, dst, src *gpu.Buffer, n int) {
-		b.Encode(func() (gpu.External, error) { return library.NewComplexFFT(dst.Region(), src.Region(), n, 1, false) })
+		b.FFT(library, dst, src, gpu.Transform{N: n, Batch: 1, Complex: true})
 	}
 }
 

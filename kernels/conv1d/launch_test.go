@@ -139,8 +139,8 @@ func TestVendor(t *testing.T) {
 	if _, err := b.Build(); !errors.Is(err, errFake) {
 		t.Errorf("the library's error became %v", err)
 	}
-	if library.n != 256 || library.batch != 1 {
-		t.Errorf("the library was asked for %d rows of %d", library.batch, library.n)
+	if library.Transform != (gpu.Transform{N: 256, Batch: 1, Complex: true}) {
+		t.Errorf("the library was asked for %+v", library.Transform)
 	}
 }
 
@@ -149,11 +149,11 @@ var errFake = errors.New("no such plan")
 // fakeLibrary notes the arguments of a call and fails.
 type fakeLibrary struct {
 	gpu.FFT
-	n, batch int
+	gpu.Transform
 }
 
-func (l *fakeLibrary) NewComplexFFT(_, _ gpu.Region, n, batch int, _ bool) (gpu.External, error) {
-	l.n, l.batch = n, batch
+func (l *fakeLibrary) NewFFT(_, _ gpu.Region, t gpu.Transform) (gpu.External, error) {
+	l.Transform = t
 	return nil, errFake
 }
 

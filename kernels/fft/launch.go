@@ -33,15 +33,7 @@ func appendVendor(b *gpu.Builder, library gpu.FFT, r rows, s kernels.Shape, t []
 		launch.ScaledBins(b, bins, src, r.n, count)
 		src = bins
 	}
-	b.Encode(func() (gpu.External, error) {
-		switch {
-		case r.complex:
-			return library.NewComplexFFT(dst.Region(), src.Region(), r.n, count, r.inverse)
-		case r.inverse:
-			return library.NewInverseRealFFT(dst.Region(), src.Region(), r.n, count)
-		}
-		return library.NewRealFFT(dst.Region(), src.Region(), r.n, count)
-	})
+	b.FFT(library, dst, src, gpu.Transform{N: r.n, Batch: count, Complex: r.complex, Inverse: r.inverse})
 	if r.inverse && r.complex {
 		launch.Scale(b, dst, r.n*count, 1/float64(r.n))
 	}

@@ -282,8 +282,7 @@ func TestTooManyRows(t *testing.T) {
 // fakeLibrary notes the arguments of a call and fails.
 type fakeLibrary struct {
 	gpu.FFT
-	asked    string
-	n, batch int
+	asked    gpu.Transform
 	dst, src gpu.Region
 	given    bool // it got the input itself
 	input    *gpu.Buffer
@@ -291,21 +290,9 @@ type fakeLibrary struct {
 
 var errFake = errors.New("no such plan")
 
-func (l *fakeLibrary) note(asked string, dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	l.asked, l.n, l.batch, l.dst, l.src, l.given = asked, n, batch, dst, src, src == l.input.Region()
+func (l *fakeLibrary) NewFFT(dst, src gpu.Region, t gpu.Transform) (gpu.External, error) {
+	l.asked, l.dst, l.src, l.given = t, dst, src, src == l.input.Region()
 	return nil, errFake
-}
-
-func (l *fakeLibrary) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	return l.note("real", dst, src, n, batch)
-}
-
-func (l *fakeLibrary) NewInverseRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	return l.note("inverse real", dst, src, n, batch)
-}
-
-func (l *fakeLibrary) NewComplexFFT(dst, src gpu.Region, n, batch int, inverse bool) (gpu.External, error) {
-	return l.note(fmt.Sprint("complex ", inverse), dst, src, n, batch)
 }
 
 // TestVendor checks what a vendor's library is asked for. What the library computes is tested on machines that have it. The
@@ -313,14 +300,14 @@ func (l *fakeLibrary) NewComplexFFT(dst, src gpu.Region, n, batch int, inverse b
 func TestVendor(t *testing.T) {
 	for _, tc := range []struct {
 		r       rows
-		asked   string
+		asked   gpu.Transform
 		out, in int // words of a row
 		given   bool
 	}{
-		{rows{n: 100}, "real", 2 * 51, 100, true},
-		{rows{n: 100, inverse: true}, "inverse real", 100, 2 * 51, false},
-		{rows{n: 100, complex: true}, "complex false", 200, 200, true},
-		{rows{n: 100, complex: true, inverse: true}, "complex true", 200, 200, true},
+		{rows{n: 100}, gpu.Transform{N: 100, Batch: 2}, 2 * 51, 100, true},
+		{rows{n: 100, inverse: true}, gpu.Transform{N: 100, Batch: 2, Inverse: true}, 100, 2 * 51, false},
+		{rows{n: 100, complex: true}, gpu.Transform{N: 100, Batch: 2, Complex: true}, 200, 200, true},
+		{rows{n: 100, complex: true, inverse: true}, gpu.Transform{N: 100, Batch: 2, Complex: true, Inverse: true}, 200, 200, true},
 	} {
 		b := emulator.Open(t).NewPlan()
 		src, dst := b.Input(gpu.Float, 2*tc.in), b.Output(gpu.Float, 2*tc.out)
@@ -335,9 +322,9 @@ func TestVendor(t *testing.T) {
 		if _, err := b.Build(); !errors.Is(err, errFake) {
 			t.Errorf("the library's error became %v", err)
 		}
-		if library.asked != tc.asked || library.n != 100 || library.batch != 2 || library.src.Bytes != 4*2*tc.in || library.dst.Bytes != 4*2*tc.out {
-			t.Errorf("%+v: the library was asked for a %s transform of %d rows of %d, %d bytes from %d", tc.r, library.asked,
-				library.batch, library.n, library.dst.Bytes, library.src.Bytes)
+		if library.asked != tc.asked || library.src.Bytes != 4*2*tc.in || library.dst.Bytes != 4*2*tc.out {
+			t.Errorf("%+v: the library was asked for %+v, %d bytes from %d", tc.r, library.asked,
+				library.dst.Bytes, library.src.Bytes)
 		}
 		if library.given != tc.given {
 			t.Errorf("%+v: the library got the input itself: %v", tc.r, library.given)

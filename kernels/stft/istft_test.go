@@ -308,11 +308,6 @@ func TestInversePlan(t *testing.T) {
 	}
 }
 
-func (q *questioned) NewInverseRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	*q = questioned{n: n, batch: batch, dst: dst, src: src}
-	return nil, errAsked
-}
-
 // TestInverseVendor checks what a vendor's library is asked for.
 func TestInverseVendor(t *testing.T) {
 	d := emulator.Open(t)
@@ -326,8 +321,8 @@ func TestInverseVendor(t *testing.T) {
 	if _, err := b.Build(); !errors.Is(err, errAsked) {
 		t.Errorf("the library's error became %v", err)
 	}
-	if library.n != 100 || library.batch != 34 || library.src.Bytes != 8*34*51 || library.dst.Bytes != 4*34*100 {
-		t.Errorf("the library was asked for %d rows of %d, from %d bytes to %d", library.batch, library.n, library.src.Bytes, library.dst.Bytes)
+	if library.Transform != (gpu.Transform{N: 100, Batch: 34, Inverse: true}) || library.src.Bytes != 8*34*51 || library.dst.Bytes != 4*34*100 {
+		t.Errorf("the library was asked for %+v, from %d bytes to %d", library.Transform, library.src.Bytes, library.dst.Bytes)
 	}
 }
 

@@ -32,7 +32,7 @@ func appendSpectrogram(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffe
 func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params], error) {
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		appendFramed(b, p, s, t, func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
-			b.Encode(func() (gpu.External, error) { return library.NewRealFFT(dst.Region(), src.Region(), n, batch) })
+			b.FFT(library, dst, src, gpu.Transform{N: n, Batch: batch})
 		})
 	}, nil
 }
@@ -139,7 +139,7 @@ func newInverseVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[
 		appendAdded(b, p, s, t, func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 			bins := b.Scratch(gpu.Float2, batch*(n/2+1))
 			launch.ScaledBins(b, bins, src, n, batch)
-			b.Encode(func() (gpu.External, error) { return library.NewInverseRealFFT(dst.Region(), bins.Region(), n, batch) })
+			b.FFT(library, dst, bins, gpu.Transform{N: n, Batch: batch, Inverse: true})
 		})
 	}, nil
 }

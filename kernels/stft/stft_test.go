@@ -397,14 +397,14 @@ func TestStrangeCalls(t *testing.T) {
 // questioned notes what a vendor's library is asked for, and fails.
 type questioned struct {
 	gpu.FFT
-	n, batch int
+	gpu.Transform
 	dst, src gpu.Region
 }
 
 var errAsked = errors.New("asked")
 
-func (q *questioned) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	*q = questioned{n: n, batch: batch, dst: dst, src: src}
+func (q *questioned) NewFFT(dst, src gpu.Region, t gpu.Transform) (gpu.External, error) {
+	*q = questioned{Transform: t, dst: dst, src: src}
 	return nil, errAsked
 }
 
@@ -422,8 +422,8 @@ func TestVendor(t *testing.T) {
 	if _, err := b.Build(); !errors.Is(err, errAsked) {
 		t.Errorf("the library's error became %v", err)
 	}
-	if library.n != 100 || library.batch != 34 || library.src.Bytes != 4*34*100 || library.dst.Bytes != 8*34*51 {
-		t.Errorf("the library was asked for %d rows of %d, from %d bytes to %d", library.batch, library.n, library.src.Bytes, library.dst.Bytes)
+	if library.Transform != (gpu.Transform{N: 100, Batch: 34}) || library.src.Bytes != 4*34*100 || library.dst.Bytes != 8*34*51 {
+		t.Errorf("the library was asked for %+v, from %d bytes to %d", library.Transform, library.src.Bytes, library.dst.Bytes)
 	}
 }
 

@@ -87,14 +87,10 @@ func newTempoVendor(_ *gpu.Device, library gpu.FFT, _ TempoParams) (kernels.Appe
 		points := fft.FastLength(2*p.window() - 1)
 		appendMeans(b, p, s, t, points, 1/float64(points),
 			func(spectra, rows *gpu.Buffer, points, count int) {
-				b.Encode(func() (gpu.External, error) {
-					return library.NewRealFFT(spectra.Region(), rows.Region(), points, count)
-				})
+				b.FFT(library, spectra, rows, gpu.Transform{N: points, Batch: count})
 			},
 			func(row, spectrum *gpu.Buffer, points int) {
-				b.Encode(func() (gpu.External, error) {
-					return library.NewInverseRealFFT(row.Region(), spectrum.Region(), points, 1)
-				})
+				b.FFT(library, row, spectrum, gpu.Transform{N: points, Batch: 1, Inverse: true})
 			})
 	}, nil
 }
