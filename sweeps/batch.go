@@ -78,7 +78,7 @@ func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool,
 	core := s.sentinel.core
 	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds()
 	for try := 1; ; try++ {
-		patient := watched && !s.brief && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
+		patient := watched && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()
 		if patient {
 			core.seek()

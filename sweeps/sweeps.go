@@ -70,9 +70,9 @@ type Options struct {
 	// find a crossover.
 	VisitShare float64
 
-	// Brief makes visits short, for a planner that prefers many sizes to exact times of a few. A brief visit has no twin, a
-	// short warm-up, and one try at each batch. It does not wait for a quiet machine, and no blocks replace disturbed ones. A
-	// Thorough planner has long visits too.
+	// Brief makes visits short, for a planner that prefers many sizes to exact times of a few. A brief visit has no twin and a
+	// short warm-up. It does not wait for a quiet machine, and no blocks replace disturbed ones. A Thorough planner has long
+	// visits too.
 	Brief bool
 
 	// Short reports whether the visits of a case have no twin and a short warm-up, as brief ones have. Otherwise they are as
