@@ -44,6 +44,8 @@ type Point struct {
 
 	// Relative is 0 at a point of the operation itself. The points of each other operation of its family have another number.
 	Relative int
+
+	Disturbed bool // the machine was disturbed whenever the shape was measured
 }
 
 // Problem is the input of a fit.
@@ -61,13 +63,14 @@ const leastPoints = 6
 type Fit struct {
 	Surface *surface.Surface
 
-	hyper  hyper
-	parts  []part      // by implementation of the surface
-	x      [][]float64 // features, by point
-	at     [][]float64 // the same, each multiplied by its scale
-	of     []int       // Relative, by point
-	index  []int       // index in the problem, by implementation of the surface
-	slopes []float64   // prior variances of the slopes, by feature
+	hyper     hyper
+	parts     []part      // by implementation of the surface
+	x         [][]float64 // features, by point
+	at        [][]float64 // the same, each multiplied by its scale
+	of        []int       // Relative, by point
+	disturbed []bool      // Disturbed, by point
+	index     []int       // index in the problem, by implementation of the surface
+	slopes    []float64   // prior variances of the slopes, by feature
 }
 
 // part is the fit of one implementation.
@@ -161,6 +164,7 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 		}
 		f.x = append(f.x, z)
 		f.of = append(f.of, point.Relative)
+		f.disturbed = append(f.disturbed, point.Disturbed)
 		f.Surface.Shapes = append(f.Surface.Shapes, point.Shape...)
 	}
 	for i := range p.Implementations {

@@ -175,7 +175,7 @@ func (f *Fit) thinned(p *Problem, most int) *search {
 	for k, is := range chosen {
 		if is {
 			place[k] = len(s.x)
-			s.x, s.of = append(s.x, f.x[k]), append(s.of, f.of[k])
+			s.x, s.of, s.disturbed = append(s.x, f.x[k]), append(s.of, f.of[k]), append(s.disturbed, f.disturbed[k])
 		}
 	}
 	for i := range s.parts {
