@@ -92,7 +92,7 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 		e.Answer = Beyond
 	case t.byShape != nil && !t.byShape.measured(t.name, size):
 		e.Answer, e.BeyondRange = Beyond, true
-		e.Reason += "; no measured size of this case has such prime factors or is near, so ask a plan or ChooseShape"
+		e.Reason += "; no measured size next to it has such prime factors, or none is near, so ask a plan or ChooseShape"
 	default:
 		e.Answer = Measured
 	}

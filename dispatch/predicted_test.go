@@ -755,7 +755,23 @@ func TestShapesAreRemembered(t *testing.T) {
 	}
 }
 
-// On a measured line the case decides, except at lengths with prime factors that no measured length has.
+// A measured length says nothing of lengths of its kind that are far from it.
+func TestKindsOfNeighbouringLengths(t *testing.T) {
+	file := predictedFile()
+	for i := range file.Hosts[1].Cases {
+		if c := &file.Hosts[1].Cases[i]; c.Name == "fft/batch=1" {
+			c.Sizes = []int{64, 80, 256, 512, 2000, 8000, 33614, 65536} // of which only 33 614 has a factor above 5
+		}
+	}
+	o := newDispatcherFor(t, file, m3Max).Operation("fft")
+	for n, want := range map[int]Answer{441: Predicted, 500: Measured, 30870: Measured, 30000: Measured, 65000: Measured, 7938: Predicted} {
+		if e := o.ExplainShape(n, 1); e.Answer != want {
+			t.Errorf("%d samples: %s, want %s: %s", n, e.Answer, want, e)
+		}
+	}
+}
+
+// On a measured line the case decides, except at lengths with prime factors that the measured lengths next to them do not have.
 func TestShapesOnMeasuredLines(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	o := d.Operation("fft")

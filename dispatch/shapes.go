@@ -3,7 +3,6 @@ package dispatch
 import (
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -209,9 +208,6 @@ type measuredLine struct {
 	recorded *calibration.Case // nil if it was not measured
 	forced   bool
 	chooser  atomic.Pointer[Case] // nil until a shape lies on the line
-
-	studied   sync.Once
-	low, high []float64 // the least and the greatest value of each feature at the measured sizes
 }
 
 // measuredLines returns the lines of an operation in a placement that were measured, or that CROSSOVER_FORCE names.
@@ -290,7 +286,7 @@ func (s *shapes) caseOf(l *measuredLine) *Case {
 const mostGap = 5
 
 // speaksFor reports whether the line decides at a shape on it. It does not if no measured size is near, or if the length has
-// prime factors that no measured length has.
+// prime factors that the measured lengths next to it do not have.
 func (l *measuredLine) speaksFor(shape []int) bool {
 	if l.forced {
 		return true
@@ -305,31 +301,19 @@ func (l *measuredLine) speaksFor(shape []int) bool {
 	case !l.of.byFactors[l.axis]:
 		return true
 	}
-	l.studied.Do(l.study)
+	// Times jump from one kind of length to another, so both neighbours have to be of the length's kind.
+	below, above := l.shape(sizes[next-1]), l.shape(sizes[next])
 	for i := range l.of.Surface.Features {
 		f := &l.of.Surface.Features[i]
 		if !f.ByFactors() {
 			continue
 		}
-		if v := f.Of(shape); v < l.low[i] || v > l.high[i] {
+		v, a, b := f.Of(shape), f.Of(below[:len(shape)]), f.Of(above[:len(shape)])
+		if v < min(a, b) || v > max(a, b) {
 			return false
 		}
 	}
 	return true
-}
-
-// study records the range of the features at the measured sizes.
-func (l *measuredLine) study() {
-	n := len(l.of.Surface.Features)
-	l.low, l.high = make([]float64, n), make([]float64, n)
-	for i := range n {
-		l.low[i], l.high[i] = math.Inf(1), math.Inf(-1)
-		for _, size := range l.recorded.Sizes {
-			shape := l.shape(size)
-			v := l.of.Surface.Features[i].Of(shape[:len(l.of.Axes)])
-			l.low[i], l.high[i] = min(l.low[i], v), max(l.high[i], v)
-		}
-	}
 }
 
 // along chooses on a line on which times jump from each size to the next.
