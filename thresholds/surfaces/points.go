@@ -11,9 +11,9 @@ import (
 // of a shape are disturbed, it is their least one, because a disturbance makes calls slower. shape returns the shape that a size
 // stands for.
 //
-// Beside an H200, 93 % of the shapes of a run had disturbed blocks only. The times of a serial implementation in the three blocks
-// of such a visit differed by 16 % in the median, and by more than 42 % in a quarter of them. By least ones instead of medians, the
-// choices of two files lost 1.4 and 1.7 % instead of 2.1 and 2.9 % at the same 210 shapes.
+// In the samples of runs beside H200s, 93 % of the shapes that were visited once had disturbed blocks only. The times of a serial
+// implementation in such a visit differed by 16 % in the median, and by more than 42 % in a quarter of them. By least ones instead
+// of medians, the choices of two files lost 1.4 and 1.7 % instead of 2.1 and 2.9 % at the same 210 shapes.
 func Points(set *timings.Set, shape func(size int) []int) []Point {
 	var all []Point
 	for _, size := range set.Sizes() {
