@@ -41,21 +41,25 @@
 //
 // # Times
 //
-// Each implementation has a plan of its own on the same data. After a warm-up, blocks follow: in each, all plans are timed in
-// random order. A time is the mean of as many calls as take 200 µs, and follows as many calls that are not timed. There are
-// at least seven blocks, and more where the two best implementations are within 30 %. An implementation that is eight times
-// behind after two blocks is left out, unless the dispatcher chose it. An implementation on several cores that computes a
-// shape on one, as its counterpart on one core does, is not timed beside it: both are the same program, and luck alone would
-// make one of them the best. If an implementation refuses a shape, its plan computes the call by another one, as the
-// dispatcher's own plan then does too.
+// Each shape is visited three times, over the whole run: first visits come first, then all shapes are visited again, and then
+// once more. A machine may be slower for some seconds, for example while another guest uses its cores. Such a time is one visit
+// of three then.
+//
+// In a visit each implementation has a plan of its own on the same data. After a warm-up, blocks follow: in each, all plans are
+// timed in random order. A time is the mean of as many calls as take 200 µs, and follows as many calls that are not timed. A visit
+// has at least three blocks, and more where the two best implementations are within 30 % at the first visit. An implementation
+// that is eight times behind after two blocks is left out from then on, unless the dispatcher chose it. An implementation on several
+// cores that computes a shape on one, as its counterpart on one core does, is not timed beside it: both are the same program, and
+// luck alone would make one of them the best. If an implementation refuses a shape, its plan computes the call by another one, as
+// the dispatcher's own plan then does too.
 //
 // # Judgement
 //
-// Regret is the time of the chosen implementation divided by that of the best one, minus 1. Both times are medians over all
-// blocks. Luck makes a best one, so this figure is never below 0 and too great on average. The unbiased figure takes the best
-// implementation of every second block and compares times of the other blocks, both ways. The oracle is the implementation
-// that was best in one half of the blocks, judged against the best of the other half. A calibration can hardly choose
-// better than that.
+// Regret is the time of the chosen implementation divided by that of the best one, minus 1. Both times are medians over the
+// blocks of all visits. Luck makes a best one, so this figure is never below 0 and too great on average. The unbiased figure takes
+// the best implementation of two visits and compares times of the third, in all three ways. The oracle is the implementation that
+// was best in one visit, judged in the other two against the one that is best there. A calibration can hardly choose better than
+// that, because it measured such a shape once, some minutes before.
 package main
 
 import (

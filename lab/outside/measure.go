@@ -17,35 +17,38 @@ import (
 )
 
 const (
+	visits      = 3                      // to a shape, over the whole run
 	sampleTime  = 200 * time.Microsecond // that the calls of a sample take at least
-	warmUpTime  = 20 * time.Millisecond  // of an implementation, before the first block
+	warmUpTime  = 10 * time.Millisecond  // of an implementation, before the first block of a visit
 	longCall    = 2 * time.Millisecond   // from which on no calls before a sample fill caches and wake threads
-	leastBlocks = 7
-	mostBlocks  = 41
-	extraTime   = 1500 * time.Millisecond // of a shape, after which no more than leastBlocks follow
-	tie         = 1.3                     // the two best are so close that they get more blocks
-	farBehind   = 8                       // an implementation that is so far behind is left out
-	trialBlocks = 2                       // after so many blocks
+	leastBlocks = 3                      // of a visit
+	mostBlocks  = 14                     // of a visit
+	extraTime   = 500 * time.Millisecond // of the first visit, after which no more than leastBlocks follow
+	tie         = 1.3                    // the two best are so close that they get more blocks
+	farBehind   = 8                      // an implementation that is so far behind is left out
+	trialBlocks = 2                      // after so many blocks
 )
 
 // entrant is an implementation at a shape.
 type entrant struct {
 	name    string
-	calls   calls
+	calls   calls     // during a visit
 	failure *error    // of a call that another implementation then computed; *failure is nil if there was none
 	batch   int       // calls of a sample
-	times   []float64 // seconds per call, one for each block
+	times   []float64 // seconds per call, one for each block of all visits
 	leftOut bool
 }
 
 // outcome is what was measured at a shape.
 type outcome struct {
-	operation   string
-	shape       string
+	operation   *operation
+	shape       kernels.Shape
 	explanation dispatch.Explanation // of the plan that chooses
 	entrants    []entrant
 	undivided   []string // implementations on several cores that compute the shape on one, as their counterparts do
 	failures    []string // implementations that failed, and why
+	blocks      int      // of a visit
+	visits      int      // so far
 	err         error    // why nothing was measured
 }
 
@@ -62,95 +65,145 @@ func (o *outcome) chosen() int {
 	return slices.IndexFunc(o.entrants, func(e entrant) bool { return e.name == name })
 }
 
-// measure times every implementation of an operation at a shape, with data in m. d chooses. A panic is an error like others, so
-// that a benchmark of many shapes goes on and reports it.
-func measure(ctx context.Context, op *operation, s kernels.Shape, m memory, d *dispatch.Dispatcher, r *rand.Rand) (o *outcome) {
-	o = &outcome{operation: op.name, shape: shapeText(op.axes, s)}
+// visit times every implementation at the shape, with data in m. d chooses, at the first visit. After an error, and where
+// d knows nothing of the shape, visits do nothing. A panic is an error like others, so that a benchmark of many shapes goes
+// on and reports it.
+func (o *outcome) visit(ctx context.Context, m memory, d *dispatch.Dispatcher, r *rand.Rand) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			o.err = fmt.Errorf("panic: %v", cause)
 		}
 	}()
 	defer m.free() // after the plans are closed
-	bind, err := op.bind(s, m)
+	if o.err != nil || o.visits > 0 && !o.answered() {
+		return
+	}
+	bind, err := o.operation.bind(o.shape, m)
 	if err != nil {
 		o.err = err
-		return o
+		return
 	}
+	defer o.close()
+	if o.visits == 0 {
+		o.err = o.begin(bind, d)
+	} else {
+		o.err = o.reopen(bind)
+	}
+	if o.answered() {
+		o.err = o.time(ctx, r)
+	}
+	o.visits++
+}
+
+// begin asks what d chooses, and enters the implementations. If d knows nothing of the shape, none enters.
+func (o *outcome) begin(bind binding, d *dispatch.Dispatcher) error {
 	own, err := bind(d)
 	if err != nil {
-		o.err = err
-		return o
+		return err
 	}
 	defer own.plan.Close()
 	// The plan may learn in a call that its first choice does not work.
-	if o.err = own.run(); o.err != nil {
-		return o
+	if err := own.run(); err != nil {
+		return err
 	}
 	o.explanation = own.explain()
 	if !o.answered() {
-		return o
+		return nil
 	}
-	defer o.close()
-	for _, name := range op.implementations() {
+	for _, name := range o.operation.implementations() {
 		if err := o.enter(bind, name); err != nil {
 			o.failures = append(o.failures, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
 	if o.chosen() < 0 {
-		o.err = fmt.Errorf("%s was chosen and cannot be timed", o.explanation.Implementation)
-		return o
+		return fmt.Errorf("%s was chosen and cannot be timed", o.explanation.Implementation)
 	}
+	return nil
+}
 
+// reopen makes the plans of another visit.
+func (o *outcome) reopen(bind binding) error {
+	for i := range o.entrants {
+		if e := &o.entrants[i]; !e.leftOut {
+			if err := e.open(bind); err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// time warms the implementations up, and times them block by block.
+func (o *outcome) time(ctx context.Context, r *rand.Rand) error {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	for i := range o.entrants {
-		e := &o.entrants[i]
-		if err := e.warmUp(); err != nil {
-			o.err = fmt.Errorf("%s: %w", e.name, err)
-			return o
+		if e := &o.entrants[i]; !e.leftOut {
+			if err := e.warmUp(); err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
 		}
 	}
-	for start, n := time.Now(), 0; n < leastBlocks || n < mostBlocks && time.Since(start) < extraTime && o.near(); n++ {
-		if o.err = ctx.Err(); o.err == nil {
-			o.err = o.block(r)
+	more := func(n int, spent time.Duration) bool { return n < o.blocks }
+	if o.visits == 0 {
+		more = func(n int, spent time.Duration) bool {
+			return n < leastBlocks || n < mostBlocks && spent < extraTime && o.near()
 		}
-		if o.err != nil {
-			return o
+	}
+	n := 0
+	for start := time.Now(); more(n, time.Since(start)); n++ {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if n+1 == trialBlocks {
+		if err := o.block(r); err != nil {
+			return err
+		}
+		if o.visits == 0 && n+1 == trialBlocks {
 			o.leaveOut()
 		}
 	}
-	return o
+	o.blocks = n
+	return nil
 }
 
 func (o *outcome) close() {
-	for _, e := range o.entrants {
-		e.calls.plan.Close()
+	for i := range o.entrants {
+		o.entrants[i].close()
 	}
 }
 
 // enter adds an implementation. It does nothing if typed plans do not have the implementation.
 func (o *outcome) enter(bind binding, name string) error {
-	d := dispatch.Always(name)
-	failure := new(error)
-	d.OnFailure(func(f dispatch.Failure) { *failure = f.Err })
-	c, err := bind(d)
-	if err != nil {
-		return err
-	}
-	e := entrant{name: name, calls: c, failure: failure, batch: 1}
-	if _, err := e.sample(1); err != nil || c.explain().Implementation != name {
-		c.plan.Close()
+	e := entrant{name: name}
+	if err := e.open(bind); err != nil || e.calls.explain().Implementation != name {
+		e.close()
 		return err
 	}
 	if undivided, err := o.dividesNothing(&e); undivided || err != nil {
-		c.plan.Close()
+		e.close()
 		return err
 	}
 	o.entrants = append(o.entrants, e)
 	return nil
+}
+
+// open makes the plan of a visit, and calls it once.
+func (e *entrant) open(bind binding) (err error) {
+	d := dispatch.Always(e.name)
+	e.failure, e.batch = new(error), 1
+	d.OnFailure(func(f dispatch.Failure) { *e.failure = f.Err })
+	if e.calls, err = bind(d); err == nil {
+		_, err = e.sample(1)
+	}
+	return err
+}
+
+// close releases the plan, and the data that it computed on.
+func (e *entrant) close() {
+	if e.calls.plan != nil {
+		e.calls.plan.Close()
+	}
+	e.calls = calls{}
 }
 
 // dividesNothing reports whether a call by an implementation on several cores is computed on one, as its counterpart computes

@@ -25,24 +25,25 @@ type record struct {
 	Explanation     string          `json:"explanation"`
 	// The ratios of times are null if nothing was measured.
 	Ratio    *float64 `json:"chosen_to_best"`
-	Unbiased *float64 `json:"chosen_to_best_of_other_blocks"`
-	Oracle   *float64 `json:"oracle_to_best_of_other_half"`
+	Unbiased *float64 `json:"chosen_to_best_of_other_visits"`
+	Oracle   *float64 `json:"oracle_to_best_of_other_visits"`
 	Failures []string `json:"failures,omitempty"`
 	Error    string   `json:"error,omitempty"`
 }
 
 // timed is an implementation of a record.
 type timed struct {
-	Name    string  `json:"name"`
-	Median  float64 `json:"median_seconds"`
-	Blocks  int     `json:"blocks"`
-	LeftOut bool    `json:"left_out,omitempty"` // after a few blocks, because it is far behind
+	Name    string    `json:"name"`
+	Median  float64   `json:"median_seconds"`
+	Visits  []float64 `json:"visit_median_seconds"`
+	Blocks  int       `json:"blocks"`
+	LeftOut bool      `json:"left_out,omitempty"` // after a few blocks, because it is far behind
 }
 
 // record returns the line of a shape.
 func (o *outcome) record() record {
 	r := record{
-		Operation: o.operation, Shape: o.shape, Implementations: []timed{}, Chosen: o.explanation.Implementation,
+		Operation: o.operation.name, Shape: shapeText(o.operation.axes, o.shape), Implementations: []timed{}, Chosen: o.explanation.Implementation,
 		Answer: o.explanation.Answer, Failures: o.failures,
 	}
 	if r.Chosen != "" {
@@ -50,7 +51,7 @@ func (o *outcome) record() record {
 	}
 	for _, e := range o.entrants {
 		if len(e.times) > 0 {
-			r.Implementations = append(r.Implementations, timed{e.name, median(e.times), len(e.times), e.leftOut})
+			r.Implementations = append(r.Implementations, timed{e.name, median(e.times), e.visitMedians(o.blocks), len(e.times), e.leftOut})
 		}
 	}
 	switch {
@@ -61,6 +62,15 @@ func (o *outcome) record() record {
 		r.Ratio, r.Unbiased, r.Oracle = &s.ratio, &s.unbiased, &s.oracle
 	}
 	return r
+}
+
+// visitMedians returns the median time of each visit that timed the implementation.
+func (e *entrant) visitMedians(blocks int) []float64 {
+	var medians []float64
+	for visit := range slices.Chunk(e.times, blocks) {
+		medians = append(medians, median(visit))
+	}
+	return medians
 }
 
 // write writes the record as a line of JSON.
@@ -160,8 +170,9 @@ var nothing = []string{"-", "-", "-", "-", "-"}
 
 const legend = `
 Regret is the time of the choice divided by that of the best implementation, minus 1, as a geometric mean over the shapes.
-Unbiased is the regret if the best is found in other blocks than those that judge; it is held against what the file
-promises. The oracle takes what was best in one half of the blocks and is judged in the other.
+Each shape was visited three times, over the whole run. Unbiased is the regret if the best is found in other visits than the
+one that judges; it is held against what the file promises. The oracle takes what was best in one visit and is judged in the
+other two.
 `
 
 // columns returns the columns from the number of shapes to the unbiased regret.
@@ -224,7 +235,7 @@ func writeWorst(w io.Writer, records []record) {
 		fmt.Fprintln(w, "\nThe worst shapes:")
 	}
 	for _, r := range worst[:min(mostListed, len(worst))] {
-		fmt.Fprintf(w, "\n%s/%s: %s, by other blocks %s\n    %s\n    %s\n", r.Operation, r.Shape, percent(*r.Ratio-1),
+		fmt.Fprintf(w, "\n%s/%s: %s, by other visits %s\n    %s\n    %s\n", r.Operation, r.Shape, percent(*r.Ratio-1),
 			percent(*r.Unbiased-1), r.times(), r.Explanation)
 	}
 	if len(failures) > 0 {

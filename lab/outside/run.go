@@ -161,7 +161,12 @@ func recordAll(ctx context.Context, o options, ops []operation, m memory, d *dis
 	return records, errors.Join(err, file.Close())
 }
 
-// measureAll measures shapes of the operations in turn until the budget is spent, and hands each to each.
+// firstVisits is the share of the budget that first visits take. Later ones take less time each: compiled code is there, and
+// implementations that are far behind are left out.
+const firstVisits = 0.4
+
+// measureAll draws shapes of the operations in turn until its share of the budget is spent, and visits them. Then it visits all of them
+// again, and hands each to each after its last visit. After an interruption, shapes that lack a visit are left out.
 func measureAll(ctx context.Context, o options, ops []operation, m memory, d *dispatch.Dispatcher, each func(record) error) ([]record, error) {
 	start := time.Now()
 	shapes := make([]*rand.Rand, len(ops))
@@ -169,15 +174,23 @@ func measureAll(ctx context.Context, o options, ops []operation, m memory, d *di
 		shapes[i] = randomFor(o.seed, ops[i].name)
 	}
 	order := randomFor(o.seed, "the order in a block")
+	var outcomes []*outcome
+	for n := 0; ctx.Err() == nil && time.Since(start).Seconds() < firstVisits*o.budget.Seconds(); n++ {
+		i := n % len(ops)
+		if o.perOperation > 0 && n/len(ops) == o.perOperation {
+			break
+		}
+		outcomes = append(outcomes, &outcome{operation: &ops[i], shape: ops[i].shapes.draw(shapes[i])})
+		outcomes[n].visit(ctx, m, d, order)
+	}
 	var records []record
-	for n := 0; o.perOperation == 0 || n < o.perOperation; n++ {
-		for i := range ops {
-			if ctx.Err() != nil || time.Since(start) > o.budget {
+	for v := 1; v < visits; v++ {
+		for _, measured := range outcomes {
+			if measured.visit(ctx, m, d, order); ctx.Err() != nil {
 				return records, nil
 			}
-			measured := measure(ctx, &ops[i], ops[i].shapes.draw(shapes[i]), m, d, order)
-			if ctx.Err() != nil {
-				return records, nil // the shape is not complete
+			if v < visits-1 {
+				continue
 			}
 			r := measured.record()
 			if err := each(r); err != nil {

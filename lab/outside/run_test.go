@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -140,7 +141,7 @@ func TestRun(t *testing.T) {
 			}
 		case r.Chosen != "go" || r.Answer != dispatch.Measured || r.Ratio == nil || *r.Ratio < 1 || r.Unbiased == nil || r.Oracle == nil:
 			t.Errorf("go is chosen for sums, and the record is %+v", r)
-		case len(r.Implementations) == 0 || r.Implementations[0].Name != "go" || r.Implementations[0].Blocks < leastBlocks || r.Implementations[0].Median <= 0:
+		case len(r.Implementations) == 0 || r.Implementations[0].Name != "go" || r.Implementations[0].Blocks < visits*leastBlocks || len(r.Implementations[0].Visits) != visits || r.Implementations[0].Median <= 0:
 			t.Errorf("a sum was timed as %+v", r.Implementations)
 		}
 	}
@@ -148,6 +149,21 @@ func TestRun(t *testing.T) {
 		if !regexp.MustCompile(want).Match(stdout.Bytes()) {
 			t.Errorf("the report lacks %q:\n%s", want, &stdout)
 		}
+	}
+}
+
+// A shape that lacks a visit would be judged by other times than the rest.
+func TestAnInterruptionLeavesOutShapesThatLackAVisit(t *testing.T) {
+	d, err := dispatch.Load(saved(t, host.Identify()), dispatch.Unforced())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := operations[slices.IndexFunc(operations, func(op operation) bool { return op.name == "sum" })]
+	ctx, cancel := context.WithCancel(t.Context())
+	o := options{budget: time.Hour, seed: 1, perOperation: 3}
+	records, err := measureAll(ctx, o, []operation{sum}, ordinary, d, func(record) error { cancel(); return nil })
+	if err != nil || len(records) != 1 || len(records[0].Implementations[0].Visits) != visits {
+		t.Errorf("after one shape of three, there are %+v (%v)", records, err)
 	}
 }
 
@@ -251,7 +267,10 @@ func TestEnterLeavesOutWhatPlansLack(t *testing.T) {
 
 func TestAPanicIsReported(t *testing.T) {
 	op := operation{name: "broken", axes: []string{"n"}, bind: func(kernels.Shape, memory) (binding, error) { panic("a mistake") }}
-	o := measure(t.Context(), &op, kernels.Shape{1}, ordinary, nil, randomFor(1, "order"))
+	o := &outcome{operation: &op, shape: kernels.Shape{1}}
+	for range visits {
+		o.visit(t.Context(), ordinary, nil, randomFor(1, "order"))
+	}
 	if r := o.record(); !strings.Contains(r.Error, "a mistake") || r.Ratio != nil {
 		t.Errorf("the record is %+v", r)
 	}
@@ -276,10 +295,15 @@ func TestMemoryIsFreed(t *testing.T) {
 			},
 			free: func() { held = 0 },
 		}
-		r := measure(t.Context(), &sum, kernels.Shape{1 << 12}, m, d, randomFor(1, "order")).record()
-		if allocated != enough || held != 0 {
-			t.Errorf("%d tensors were allocated and %d are held, want %d and none", allocated, held, enough)
+		o := &outcome{operation: &sum, shape: kernels.Shape{1 << 12}}
+		for range visits {
+			allocated = 0
+			o.visit(t.Context(), m, d, randomFor(1, "order"))
+			if want := min(enough, 2); o.err == nil && allocated != want || held != 0 {
+				t.Errorf("%d tensors were allocated and %d are held, want %d and none", allocated, held, want)
+			}
 		}
+		r := o.record()
 		if failed := strings.Contains(r.Error, "no memory"); failed != (enough < 2) || failed == (r.Ratio != nil) {
 			t.Errorf("with memory for %d tensors of 2, the record is %+v", enough, r)
 		}

@@ -10,22 +10,25 @@ import (
 // score is what a choice costs at a shape. Each figure is a ratio of times.
 type score struct {
 	ratio    float64 // chosen ÷ best
-	unbiased float64 // the same, with the best of other blocks
-	oracle   float64 // best of one half of the blocks ÷ best of the other half
+	unbiased float64 // the same, with the best of other visits
+	oracle   float64 // best of one visit ÷ best of the others
 }
 
-// scoreOf judges a choice. times has the times of each implementation, all over the same blocks, of which there are at least
-// two. chosen is an index of it.
-func scoreOf(chosen int, times [][]float64) score {
+// scoreOf judges a choice. times has the times of each implementation, all over the same blocks: as many of each visit, of which
+// there are at least two. chosen is an index of it.
+func scoreOf(chosen int, times [][]float64, visits int) score {
 	all := func(int) bool { return true }
-	even, odd := func(k int) bool { return k%2 == 0 }, func(k int) bool { return k%2 == 1 }
-	half := len(times[chosen]) / 2
-	first, second := func(k int) bool { return k < half }, func(k int) bool { return k >= half }
+	perVisit := len(times[chosen]) / visits
+	var unbiased, oracle []float64
+	for v := range visits {
+		one, others := func(k int) bool { return k/perVisit == v }, func(k int) bool { return k/perVisit != v }
+		unbiased = append(unbiased, against(chosen, best(times, others), times, one))
+		oracle = append(oracle, against(best(times, one), best(times, others), times, others))
+	}
 	return score{
 		ratio:    against(chosen, best(times, all), times, all),
-		unbiased: math.Sqrt(against(chosen, best(times, even), times, odd) * against(chosen, best(times, odd), times, even)),
-		oracle: math.Sqrt(against(best(times, first), best(times, second), times, second) *
-			against(best(times, second), best(times, first), times, first)),
+		unbiased: stat.GeometricMean(unbiased, nil),
+		oracle:   stat.GeometricMean(oracle, nil),
 	}
 }
 
@@ -72,7 +75,7 @@ func (o *outcome) score() score {
 			times = append(times, e.times)
 		}
 	}
-	return scoreOf(chosen, times)
+	return scoreOf(chosen, times, o.visits)
 }
 
 // summary is what choices cost at several shapes. All but the number of shapes and the share are regrets: 0.02 is 2 %.

@@ -11,18 +11,22 @@ func TestScore(t *testing.T) {
 	for name, c := range map[string]struct {
 		chosen int
 		times  [][]float64
+		visits int
 		want   score
 	}{
-		"the best is chosen":             {0, [][]float64{{1, 1, 1, 1}, {2, 2, 2, 2}}, score{1, 1, 1}},
-		"the choice takes twice as long": {1, [][]float64{{1, 1, 1, 1}, {2, 2, 2, 2}}, score{2, 2, 1}},
-		"one implementation alone":       {0, [][]float64{{1, 2, 3, 4}}, score{1, 1, 1}},
-		// The medians are 1.5 and 1.6. The second one is the best in even blocks, and takes 1.6 times as long in odd ones. The
-		// first one is the best in odd blocks, and in both halves.
-		"luck changes from block to block": {0, [][]float64{{2, 1, 2, 1}, {1.6, 1.6, 1.6, 1.6}}, score{1, math.Sqrt(1 / 1.6), 1}},
-		// The first one is the best in the first half, by 1 to 2, and the second one in the second, by 3 to 4.
-		"luck changes at half-time": {0, [][]float64{{1, 1, 4, 4}, {2, 2, 3, 3}}, score{1, 1, math.Sqrt(4.0 / 3 * 2)}},
+		"the best is chosen":             {0, [][]float64{{1, 1, 1, 1}, {2, 2, 2, 2}}, 2, score{1, 1, 1}},
+		"the choice takes twice as long": {1, [][]float64{{1, 1, 1, 1}, {2, 2, 2, 2}}, 2, score{2, 2, 1}},
+		"one implementation alone":       {0, [][]float64{{1, 2, 3, 4}}, 2, score{1, 1, 1}},
+		"luck changes within a visit":    {0, [][]float64{{2, 1, 1, 2, 1, 1}, {1.6, 1.6, 1.6, 1.6, 1.6, 1.6}}, 2, score{1, 1, 1}},
+		// The first one is the best in the first visit, by 1 to 2, and the second one in the other, by 3 to 4.
+		"the machine changes between two visits": {0, [][]float64{{1, 1, 4, 4}, {2, 2, 3, 3}}, 2,
+			score{1, math.Sqrt(1.0 / 2), math.Sqrt(4.0 / 3 * 2)}},
+		// The first one is the best in two of three visits, and takes nine times as long in the last. The best in the first visit
+		// and the last together is the second one, by 2 to 5.
+		"one visit of three is disturbed": {0, [][]float64{{1, 1, 9}, {2, 2, 2}}, 3,
+			score{1, math.Cbrt(0.5 * 0.5), math.Cbrt(2.5 * 2.5 * 2)}},
 	} {
-		got := scoreOf(c.chosen, c.times)
+		got := scoreOf(c.chosen, c.times, c.visits)
 		if !near(got.ratio, c.want.ratio) || !near(got.unbiased, c.want.unbiased) || !near(got.oracle, c.want.oracle) {
 			t.Errorf("%s: the score is %v, want %v", name, got, c.want)
 		}
@@ -59,7 +63,7 @@ func TestSummary(t *testing.T) {
 
 // Implementations that are left out have fewer blocks, and do not judge.
 func TestScoreOfAnOutcomeLeavesOut(t *testing.T) {
-	o := outcome{entrants: []entrant{
+	o := outcome{visits: 2, entrants: []entrant{
 		{name: "slow", times: []float64{9, 9}, leftOut: true},
 		{name: "best", times: []float64{1, 1, 1, 1}},
 		{name: "chosen", times: []float64{1.5, 1.5, 1.5, 1.5}},
