@@ -216,6 +216,7 @@ type Case struct {
 	instead  string   // the case to use if the calibration lacks this one, or ""
 	names    []string // of implementations that may be chosen; nil for all
 	obstacle obstacle
+	alone    bool // its segments decide alone, because somebody else knows where they say nothing
 	table    atomic.Pointer[table]
 }
 
@@ -290,12 +291,15 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, obstacle 
 // caseKey tells one Case from another, and one Operation.
 type caseKey struct{ name, have string }
 
-// Choose returns the name of the implementation to use at a size, in units of the case's axis. Beyond the measured sizes the
-// nearest segment decides, up to a factor of eight. Further away, and beside a single measured size, times are predicted if the
-// calibration can. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes longer in three
-// situations, because it then predicts times: at such a size, while SetGPUWait says that the GPU is busy, and in a case that is
-// predicted along the length of a Fourier transform, where times jump from each length to the next. See
-// [Operation.ChooseShape].
+// Choose returns the name of the implementation to use at a size, in units of the case's axis. It is what [Operation.ChooseShape]
+// returns for the same call, where no swap of a [Watch] and no size that somebody asked for comes between. Beyond the measured
+// sizes the nearest segment decides, up to a factor of eight. If the calibration predicts the operation, times are predicted
+// further away, in gaps of more than a factor of five between measured sizes, and at lengths of Fourier transforms with other
+// prime factors than the measured lengths next to them.
+//
+// Choose waits for nothing, allocates nothing and takes a few nanoseconds. Where times are predicted in place of a measurement, and
+// along the length of a transform that is no power of two, it takes as long as ChooseShape. It also takes longer while SetGPUWait
+// says that the GPU is busy.
 func (c *Case) Choose(size int) string {
 	t := c.table.Load()
 	if t == nil {

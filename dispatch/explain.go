@@ -62,6 +62,12 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 		s.explain(&e, t.now)
 		return e
 	}
+	if k, ok := chosen.depends.(*ofKind); ok {
+		if k.decides(size) {
+			return t.explainChoice(&k.segment, size)
+		}
+		return t.explainChoice(&choice{depends: k.far}, size)
+	}
 	e := Explanation{Implementation: chosen.implementation, Reason: chosen.reason, Answer: Unknown}
 	by, jumps := chosen.depends.(*along)
 	if jumps {
@@ -83,16 +89,13 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 	}
 	asked := t.askedAt(size)
 	switch {
-	case asked != nil:
+	case asked != nil && !jumps:
 		e.isAsked(asked, chosen.implementation)
 	case jumps || chosen.segment == nil || chosen.implementation == CPU:
 	case t.line != nil:
 		e.isPredicted(t.line.of, t.line.beyond(), t.line.passed(size, chosen.implementation, t.obstacles))
 	case e.BeyondRange:
 		e.Answer = Beyond
-	case t.byShape != nil && !t.byShape.measured(t.name, size):
-		e.Answer, e.BeyondRange = Beyond, true
-		e.Reason += "; no measured size next to it has such prime factors, or none is near, so ask a plan or ChooseShape"
 	default:
 		e.Answer = Measured
 	}
@@ -231,22 +234,11 @@ func (s *shapes) wrong(shape []int) string {
 func (a *along) explain(size int) Explanation {
 	shape := a.shape(size)
 	e := a.shapes.explain(shape[:len(a.of.Axes)])
-	if e.Case != "" {
+	if l := a.measured(e.Case); l != nil && (l.axis != a.axis || l.base != a.base) {
 		e.Reason += " on the line " + e.Case
 		e.From, e.To, e.Interval = 0, 0, nil // of another axis
 	}
 	return e
-}
-
-// measured reports whether the sizes of a measured case say something of a size: see speaksFor.
-func (a *along) measured(name string, size int) bool {
-	shape := a.shape(size)
-	for _, l := range a.shapes.lines {
-		if l.name == name {
-			return l.speaksFor(shape[:len(a.of.Axes)])
-		}
-	}
-	return true
 }
 
 // considerWait explains how a wait for the GPU changes the choice of an implementation on it. r is nil if nothing is known

@@ -17,6 +17,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/calibration/surface"
+	"crossover/host"
 )
 
 // power is an implementation whose calls take seconds·work^exponent. work is a product of powers of the axes.
@@ -680,7 +681,8 @@ func TestChooseShape(t *testing.T) {
 		{[]int{400, 400, 400}, "accelerate", Measured, "fastest at every measured size"}, // on the line of square products
 		{[]int{801, 801, 801}, "metal", Predicted, "predicted to be the fastest"},        // in a gap of the line
 		{[]int{4096, 4096, 4096}, "accelerate", Measured, "fastest at every measured size"},
-		{[]int{4097, 4097, 4097}, "metal", Beyond, "m is 4097, measured from 1 to 4096"},
+		{[]int{4097, 4097, 4097}, "accelerate", Beyond, "fastest at every measured size"}, // up to eight times as far
+		{[]int{32769, 32769, 32769}, "metal", Beyond, "m is 32769, measured from 1 to 4096"},
 		{[]int{1 << 20, 16, 16}, "metal", Beyond, "m is 1048576, measured from 1 to 4096"},
 		{[]int{1, 1, 8}, "go", Beyond, "k is 1, measured from 16 to 4096, n is 8, measured from 16 to 4096"},
 		{[]int{1, 1, 4096}, "accelerate", Beyond, "k is 1, measured from 16 to 4096"}, // as with k = 16
@@ -781,15 +783,16 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 		answer   Answer
 	}{
 		{512, 1, "accelerate", Measured}, {500, 1, "go", Measured}, {16384, 1, "metal", Measured}, {600, 64, "metal", Measured},
-		{441, 1, "go", Predicted}, {521, 1, "go", Predicted}, {600, 63, "go", Predicted}, {441, 64, "metal", Predicted}, {131072, 1, "go", Beyond}, {131071, 1, "metal", Beyond},
+		{441, 1, "go", Predicted}, {521, 1, "go", Predicted}, {600, 63, "go", Predicted}, {441, 64, "metal", Predicted}, {131072, 1, "metal", Beyond}, {131071, 1, "metal", Beyond},
+		{1 << 20, 1, "metal", Beyond},
 	} {
 		e := o.ExplainShape(test.n, test.batch)
 		if got := o.ChooseShape(test.n, test.batch); got != test.want || e.Implementation != got || e.Answer != test.answer {
 			t.Errorf("n=%d batch=%d: %s (%s), want %s (%s): %s", test.n, test.batch, got, e.Answer, test.want, test.answer, e)
 		}
 	}
-	for size, want := range map[int]Answer{512: Measured, 500: Measured, 441: Beyond, 0: Unknown, -5: Unknown} {
-		if e := d.Case("fft/batch=1").Explain(size); e.Answer != want || want == Beyond && !strings.Contains(e.Reason, "prime factors") || want == Unknown && e.Reason != noSize {
+	for size, want := range map[int]Answer{512: Measured, 500: Measured, 441: Predicted, 131072: Beyond, 0: Unknown, -5: Unknown} {
+		if e := d.Case("fft/batch=1").Explain(size); e.Answer != want || want == Measured && e.Interval == nil && e.To == 0 || want == Unknown && e.Reason != noSize {
 			t.Errorf("of a case at %d: %s, want %s: %s", size, e.Answer, want, e)
 		}
 	}
@@ -822,6 +825,59 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 	// A case along an axis of the surface uses the lines that it crosses.
 	c := newDispatcherFor(t, predictedFile(), m3Max).Case("fft/batch=64")
 	expect(t, c, 64, "metal", "fastest at every measured size")
+}
+
+// A program may ask the case of a line or the operation, and gets the same choice for the same call.
+func TestACaseChoosesAsItsOperationDoes(t *testing.T) {
+	committed, err := calibration.Load("../calibration.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	compared := 0
+	for _, file := range []*calibration.File{predictedFile(), committed} {
+		for i := range file.Hosts {
+			h := &file.Hosts[i]
+			d := newDispatcherFor(t, file, host.Facts(h.Facts), Unforced())
+			if why := d.Fallback(); why != "" {
+				t.Fatalf("%s: %s", h.ID, why)
+			}
+			for j := range h.Cases {
+				c := &h.Cases[j]
+				if decided(c) && placementOf(c) == caller {
+					compared += compareOnLine(t, d, c, r)
+				}
+			}
+		}
+	}
+	if compared < 10_000 {
+		t.Errorf("only %d sizes were compared", compared)
+	}
+}
+
+// compareOnLine compares the choices of a case and of its operation at random sizes, and returns the number of sizes.
+func compareOnLine(t *testing.T, d *Dispatcher, c *calibration.Case, r *rand.Rand) int {
+	p := d.predictedFor(c.Operation, caller)
+	if p == nil {
+		return 0
+	}
+	l := p.lineOf(c)
+	if l == nil || len(p.Asked) > 0 {
+		return 0
+	}
+	const sizes = 200
+	one, o := d.Case(c.Name), d.Operation(c.Operation)
+	for range sizes {
+		size := int(math.Exp(r.Float64() * math.Log(20*float64(c.Axis.To))))
+		if r.IntN(3) == 0 {
+			size = 1 << r.IntN(25)
+		}
+		shape := l.shape(size)
+		if got, want := one.Choose(size), o.ChooseShape(shape[:len(p.Axes)]...); got != want {
+			t.Errorf("%s at %d: %s, and the operation chooses %s", c.Name, size, one.Explain(size), o.ExplainShape(shape[:len(p.Axes)]...))
+		}
+	}
+	return sizes
 }
 
 func TestChooseShapePolicies(t *testing.T) {

@@ -113,7 +113,7 @@ func (s *shapes) find(shape []int) int {
 		return firstAsked + k
 	}
 	for k, l := range s.lines {
-		if l.passes(shape) && l.speaksFor(shape) && s.caseOf(l).Peek(l.size(shape)) != CPU {
+		if l.passes(shape) && l.speaksFor(l.size(shape)) && s.caseOf(l).Peek(l.size(shape)) != CPU {
 			return firstLine + k
 		}
 	}
@@ -210,14 +210,19 @@ type measuredLine struct {
 	chooser  atomic.Pointer[Case] // nil until a shape lies on the line
 }
 
-// measuredLines returns the lines of an operation in a placement that were measured, or that CROSSOVER_FORCE names.
+// measuredLines returns the lines of an operation in a placement that were measured, or that CROSSOVER_FORCE names. The latter
+// come first, because they decide also where another line passes.
 func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLine {
-	var lines []*measuredLine
+	var forced, lines []*measuredLine
 	for i := range d.entry.host.Cases {
 		c := &d.entry.host.Cases[i]
 		if l := p.lineOf(c); l != nil && placementOf(c) == placement {
-			_, forced := d.force[c.Name]
-			lines = append(lines, &measuredLine{line: l, name: c.Name, recorded: c, forced: forced})
+			measured := &measuredLine{line: l, name: c.Name, recorded: c}
+			if _, measured.forced = d.force[c.Name]; measured.forced {
+				forced = append(forced, measured)
+			} else {
+				lines = append(lines, measured)
+			}
 		}
 	}
 	for name := range d.force {
@@ -226,10 +231,10 @@ func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLi
 			continue
 		}
 		if l, err := newLine(p, fixed); err == nil {
-			lines = append(lines, &measuredLine{line: l, name: name, forced: true})
+			forced = append(forced, &measuredLine{line: l, name: name, forced: true})
 		}
 	}
-	return lines
+	return append(forced, lines...)
 }
 
 // lineOf returns the line of a measured case. It returns nil if the case is of another operation or does not decide. Axes
@@ -274,41 +279,40 @@ func (s *shapes) caseOf(l *measuredLine) *Case {
 	s.b.d.mu.Lock()
 	defer s.b.d.mu.Unlock()
 	if l.chooser.Load() == nil {
-		c := &Case{name: l.name, names: s.b.names, obstacle: s.b.lacks}
+		c := &Case{name: l.name, names: s.b.names, obstacle: s.b.lacks, alone: true}
 		c.table.Store(s.b.d.newTable(c))
 		l.chooser.Store(c)
 	}
 	return l.chooser.Load()
 }
 
-// mostGap is the greatest ratio of neighbouring measured sizes between which a line decides. Lines are measured at ratios of
-// at most 4, unless the user asked for few sizes.
-const mostGap = 5
-
-// speaksFor reports whether the line decides at a shape on it. It does not if no measured size is near, or if the length has
-// prime factors that the measured lengths next to it do not have.
-func (l *measuredLine) speaksFor(shape []int) bool {
+// speaksFor reports whether the line decides at a size. It does not if no measured size is near, or if the length has prime
+// factors that the measured lengths next to it do not have.
+func (l *measuredLine) speaksFor(size int) bool {
 	if l.forced {
 		return true
 	}
 	sizes := l.recorded.Sizes
-	next, exact := slices.BinarySearch(sizes, l.size(shape))
-	switch {
-	case exact:
+	next, exact := slices.BinarySearch(sizes, size)
+	if exact {
 		return true
-	case next == 0 || next == len(sizes) || sizes[next] > mostGap*sizes[next-1]:
+	}
+	below, above := max(next-1, 0), min(next, len(sizes)-1)
+	switch low, high := reaches(l.recorded); {
+	case above < 0 || size < low || size > high || sizes[above] > mostGap*sizes[below]:
 		return false
 	case !l.of.byFactors[l.axis]:
 		return true
 	}
 	// Times jump from one kind of length to another, so both neighbours have to be of the length's kind.
-	below, above := l.shape(sizes[next-1]), l.shape(sizes[next])
+	shape, low, high := l.shape(size), l.shape(sizes[below]), l.shape(sizes[above])
+	axes := len(l.of.Axes)
 	for i := range l.of.Surface.Features {
 		f := &l.of.Surface.Features[i]
 		if !f.ByFactors() {
 			continue
 		}
-		v, a, b := f.Of(shape), f.Of(below[:len(shape)]), f.Of(above[:len(shape)])
+		v, a, b := f.Of(shape[:axes]), f.Of(low[:axes]), f.Of(high[:axes])
 		if v < min(a, b) || v > max(a, b) {
 			return false
 		}
@@ -316,7 +320,7 @@ func (l *measuredLine) speaksFor(shape []int) bool {
 	return true
 }
 
-// along chooses on a line on which times jump from each size to the next.
+// along chooses on a line as the operation does at each of its shapes.
 type along struct {
 	*line
 	shapes *shapes
@@ -325,4 +329,13 @@ type along struct {
 func (a *along) choose(size int) string {
 	shape := a.shape(size)
 	return a.shapes.choose(shape[:len(a.of.Axes)])
+}
+
+// measured returns the measured line of a name, or nil.
+func (a *along) measured(name string) *measuredLine {
+	i := slices.IndexFunc(a.shapes.lines, func(l *measuredLine) bool { return l.name == name })
+	if i < 0 {
+		return nil
+	}
+	return a.shapes.lines[i]
 }

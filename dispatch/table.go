@@ -26,7 +26,6 @@ type table struct {
 	entry    entry
 	recorded *calibration.Case // nil if the entry has no such case
 	line     *line             // the predicted line; nil for a measured case
-	byShape  *along            // knows at which lengths a measured case says nothing; nil if no time depends on prime factors
 
 	// obstacles say why faster implementations cannot be used, by name.
 	obstacles map[string]string
@@ -164,9 +163,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		for i := range from.recorded.Segments {
 			t.choices = append(t.choices, b.choose(&from.recorded.Segments[i]))
 		}
-		if far = d.far(c, from.recorded); far != nil && far.jumps() {
-			t.byShape = far
-		}
+		far = d.far(c, from.recorded)
 	}
 	for i := range t.choices[1:] {
 		t.thresholds = append(t.thresholds, t.choices[1+i].segment.From)
@@ -194,6 +191,9 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		}
 		t.choices[i].reason += note
 	}
+	if far != nil && far.jumps() {
+		t.takeKinds(far)
+	}
 	if forced == "" && len(d.swaps) > 0 {
 		t.takeSwaps(b.swapped(name, false))
 		t.index()
@@ -206,6 +206,10 @@ func (d *Dispatcher) newTable(c *Case) *table {
 // decides, if there is one: see docs/method.md. A case that was measured at one size reaches nowhere, because a size says
 // nothing about thresholds.
 const reach = 8
+
+// mostGap is the greatest ratio of neighbouring measured sizes between which a case decides, if the operation has a surface.
+// Cases are measured at ratios of at most 4, unless the budget ends before.
+const mostGap = 5
 
 // reaches returns the least and the greatest size at which the segments of a measured case decide.
 func reaches(c *calibration.Case) (low, high int) {
@@ -222,12 +226,12 @@ func reaches(c *calibration.Case) (low, high int) {
 // single reports whether a case was measured at one size.
 func single(c *calibration.Case) bool { return c.Axis.From == c.Axis.To }
 
-// far returns what decides at sizes that a measured case does not reach, or nil if the operation has no surface in the case's
+// far returns what decides at sizes of which a measured case says nothing, or nil if the operation has no surface in the case's
 // placement.
 func (d *Dispatcher) far(c *Case, recorded *calibration.Case) *along {
 	operation, _, placement := splitName(c.name)
 	p := d.predictedFor(operation, placement)
-	if p == nil || p.Placement != placementOf(recorded) {
+	if p == nil || p.Placement != placementOf(recorded) || c.alone {
 		return nil
 	}
 	l := p.lineOf(recorded)
@@ -237,18 +241,75 @@ func (d *Dispatcher) far(c *Case, recorded *calibration.Case) *along {
 	return &along{l, d.newShapes(p, placement, c.names, c.obstacle)}
 }
 
-// takeFar lets far decide at the sizes that a measured case does not reach.
+// takeFar lets far decide at sizes that a measured case does not reach, and in wide gaps between its sizes.
 func (t *table) takeFar(far *along, recorded *calibration.Case) {
 	low, high := reaches(recorded)
-	beyond := choice{depends: far}
 	if high < maxSize {
-		i := t.split(high + 1)
-		t.choices, t.thresholds = append(t.choices[:i:i], beyond), t.thresholds[:i]
+		t.replace(high+1, maxSize, far)
 	}
-	if low > 1 {
-		i := t.split(low)
-		t.choices = append([]choice{beyond}, t.choices[i:]...)
-		t.thresholds = append([]int{low}, t.thresholds[i:]...)
+	t.replace(1, low-1, far)
+	for k := 1; k < len(recorded.Sizes); k++ {
+		if below, above := recorded.Sizes[k-1], recorded.Sizes[k]; above > mostGap*below {
+			t.replace(below+1, above-1, far)
+		}
+	}
+}
+
+// replace lets another choice decide at the sizes of a range, if there are any.
+func (t *table) replace(from, to int, by decider) {
+	if from > to {
+		return
+	}
+	i := t.split(from)
+	behind := len(t.choices)
+	if to < maxSize {
+		behind = t.split(to + 1)
+	}
+	t.choices = slices.Replace(t.choices, i, behind, choice{depends: by})
+	t.thresholds = slices.Delete(t.thresholds, i, behind-1)
+}
+
+// ofKind decides in a measured case along a length whose prime factors matter, at sizes between measured ones. Its segment
+// decides at powers of two that are near measured lengths of that kind. Programs call these most, and far would take longer to
+// say the same. At other lengths far decides, which knows of which kinds of length the segments say something.
+type ofKind struct {
+	segment choice
+	far     *along
+	powers  uint64 // a bit for each power of two at which the segment decides
+}
+
+func (k *ofKind) choose(size int) string {
+	if k.decides(size) {
+		return k.segment.at(size)
+	}
+	return k.far.choose(size)
+}
+
+// decides reports whether the segment decides at a size.
+func (k *ofKind) decides(size int) bool {
+	return size > 0 && size&(size-1) == 0 && k.powers>>bits.TrailingZeros64(uint64(size))&1 == 1
+}
+
+// takeKinds lets far decide at lengths of other kinds than the measured ones.
+func (t *table) takeKinds(far *along) {
+	own := far.measured(t.recorded.Name)
+	if own == nil {
+		return
+	}
+	powers := uint64(0)
+	for e := range bits.UintSize - 1 {
+		if own.speaksFor(1 << e) {
+			powers |= 1 << e
+		}
+	}
+	for i, c := range t.choices {
+		first := 1
+		if i > 0 {
+			first = t.thresholds[i-1]
+		}
+		if _, predicts := c.depends.(*along); !predicts && t.askedAt(first) == nil {
+			t.choices[i].depends = &ofKind{c, far, powers}
+		}
 	}
 }
 
