@@ -401,7 +401,7 @@ func measured(c *calibration.Case) []string {
 	for _, e := range c.Earlier {
 		all += e.Blocks
 	}
-	return []string{fmt.Sprintf("%s blocks in %d runs, %s in the fullest", grouped(all), 1+len(c.Earlier), grouped(c.Blocks))}
+	return []string{fmt.Sprintf("%s blocks in %d runs, %s of them in the main one", grouped(all), 1+len(c.Earlier), grouped(c.Blocks))}
 }
 
 // paint draws the figure.

@@ -55,7 +55,7 @@ func earlierKey(thresholds, points bool) []keyEntry {
 		}})
 	}
 	if points {
-		entries = append(entries, keyEntry{"the fullest run, and others (lines: all runs)", 16, func(c draw.Canvas, left, mid vg.Length) {
+		entries = append(entries, keyEntry{"the main run, and others (lines: all runs)", 16, func(c draw.Canvas, left, mid vg.Length) {
 			for k, glyph := range []draw.GlyphStyle{newestGlyph(ink), earlierGlyph(ink)} {
 				for _, off := range []vg.Point{{X: 2, Y: -2}, {X: 3.5, Y: 2}, {X: 5, Y: -2}} {
 					c.DrawGlyph(glyph, vg.Point{X: left + 9*vg.Length(k), Y: mid}.Add(off))

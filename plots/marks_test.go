@@ -39,7 +39,7 @@ func TestKeys(t *testing.T) {
 	want := "threshold and its 95 % interval (single run: assumes 1.5 % between runs); " +
 		"go-parallel/direct may be faster there: it depends on the state of the machine; cuda/partitioned is as fast there: a tie; " +
 		"computed on the GPU; slower than 3×; not timed beyond; not timed there; threshold of an earlier run; " +
-		"the fullest run, and others (lines: all runs)"
+		"the main run, and others (lines: all runs)"
 	if got := keyWords(newCaseFigure(h, &h.Cases[0], runs).key); got != want {
 		t.Errorf("the key of every mark is\n%s, want\n%s", got, want)
 	}

@@ -57,7 +57,7 @@ func TestLinesAreOfAllRuns(t *testing.T) {
 	}
 	c := h.Cases[0]
 	c.Blocks, c.Earlier = 7, []calibration.Earlier{{Blocks: 5}, {Blocks: 2}}
-	if got := measured(&c); got[0] != "14 blocks in 3 runs, 7 in the fullest" {
+	if got := measured(&c); got[0] != "14 blocks in 3 runs, 7 of them in the main one" {
 		t.Errorf("the caption says %q", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,8 +57,8 @@ func (o *options) asksForShape() bool {
 // size returns the size of --choose.
 func (o *options) size() (int, error) {
 	size, err := strconv.Atoi(o.arguments[0])
-	if err != nil || size < 1 {
-		return 0, command.Usage("--choose %.80q %s: want a whole number, at least 1", o.choose, o.arguments[0])
+	if err != nil || size < 1 || size > math.MaxInt32 {
+		return 0, command.Usage("--choose %.80q %.40s: want a whole number from 1 to %d", o.choose, o.arguments[0], math.MaxInt32)
 	}
 	return size, nil
 }

@@ -19,7 +19,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for _, wrong := range [][]string{
-		{"--choose", "fft/batch=1"}, {"--choose", "fft/batch=1", "0"}, {"--choose", "fft/batch=1", "4k"}, {"--choose", "", "4"},
+		{"--choose", "fft/batch=1"}, {"--choose", "fft/batch=1", "0"}, {"--choose", "fft/batch=1", "4k"}, {"--choose", "fft/batch=1", "100000000000000"}, {"--choose", "", "4"},
 		{"--choose", "fft/batch=1", "4", "5"}, {"--choose", "no-such", "4"}, {"--choose", "fft/batch=1", "4", "--budget", "2s"},
 	} {
 		if _, stderr, code := calibrateOn(t, twoCases(1), append(wrong, "-o", f.file)...); code != command.ExitUsage || strings.Count(stderr, "\n") != 1 {
@@ -66,7 +66,7 @@ func TestChooseSaysWhatIsWrong(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		{[]string{"fft/batch=1", "-5"}, `"fft/batch=1" -5: want a whole number, at least 1`},
+		{[]string{"fft/batch=1", "-5"}, `"fft/batch=1" -5: want a whole number from 1 to 2147483647`},
 		{[]string{"fft/batch=1", "-x"}, "unknown shorthand flag: 'x' in -x"},
 		{[]string{"stft/n_fft=1023,hop=256", "10"}, `"stft/n_fft=1023,hop=256": stft: NFFT is 1023: want an even number`},
 		{[]string{"stft/n_fft=1023,hop=256,n=4096"}, "stft: NFFT is 1023: want an even number"},

@@ -30,7 +30,7 @@ func TestComparePlans(t *testing.T) {
 		want   string // part of the error
 	}{
 		"the same":    {1, 20 * time.Second, ""},
-		"a copy":      {1.5, 20 * time.Second, "1 of 3 rows outside 0.85 to 1.15"},
+		"a copy":      {1.5, 20 * time.Second, "1 of 3 comparisons outside 0.85 to 1.15"},
 		"hardly time": {1, 30 * time.Millisecond, "too little was measured"},
 	} {
 		var out bytes.Buffer

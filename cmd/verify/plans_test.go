@@ -17,8 +17,8 @@ func TestTypedPlans(t *testing.T) {
 		code  int
 		line  string
 	}{
-		"the same": {0, command.ExitOK, "typed plans take as long as recorded: median ratio 1.00, 0 of 4 rows outside 0.85 to 1.15\n"},
-		"a copy":   {1e-9, command.ExitDrifted, "typed plans take another time than is recorded: median ratio "},
+		"the same": {0, command.ExitOK, "calls by a program's plans take as long as the timings say: median ratio 1.00, 0 of 4 comparisons\n  outside 0.85 to 1.15\n"},
+		"a copy":   {1e-9, command.ExitDrifted, "calls by a program's plans take another time than the timings say: median ratio "},
 	} {
 		m := scripted.New(1, 0.01)
 		m.AddPlanned("fft/batch=1", map[string]scripted.Cost{

@@ -293,11 +293,19 @@ func (r *report) writeTable(w io.Writer) error {
 	for _, line := range r.undrawn() {
 		fmt.Fprintln(&text, command.Wrap(line))
 	}
-	fmt.Fprintf(&text, "regret %.2f %%%s over %s, worst %.1f %%, outside ties %.1f %%\n",
-		100*r.Regret, r.bound(), command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, 100*r.Beyond)
+	fmt.Fprintf(&text, "regret %.2f %%%s over %s, worst %.1f %%%s\n",
+		100*r.Regret, r.bound(), command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, r.beyond())
 	fmt.Fprintln(&text, command.Wrap(r.Plans.Line()))
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// beyond adds the worst size at which the choice is slower than the tie band, if that is not the worst of all.
+func (r *report) beyond() string {
+	if r.Beyond == r.Worst {
+		return ""
+	}
+	return fmt.Sprintf(" (%.1f %% where it is no tie)", 100*r.Beyond)
 }
 
 // undrawn says how many cases and operations elsewhere were not drawn, and what those that were drawn say of all.

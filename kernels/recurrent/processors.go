@@ -8,7 +8,7 @@ import (
 	"crossover/pool"
 )
 
-// chunkRows is the number of rows of x, of all sequences together, that are multiplied by the weights of the input at a time.
+// chunkRows is the number of rows of x, of several sequences together, that are multiplied by the weights of the input at a time.
 // It is several tiles of a product high, and the products of so many rows stay in the second-level cache of a core.
 const chunkRows = 96
 
@@ -99,6 +99,7 @@ func (c *cell) blocks(p Params, count int) []block {
 type worker struct {
 	multiplier *gemm.Multiplier
 	parts      []float32
+	gates, x   []float32 // of some sequences in a chunk: the products with x, by block, and x
 }
 
 // advance computes a step of a block for some rows. h and y are the rows of the states before and after the step, and so is c.
@@ -124,17 +125,16 @@ func (w *worker) advance(c *cell, b *block, y, memory, h, gates []float32, units
 
 // own computes a layer with products by package gemm and packed weights, on one core or on a pool.
 //
-// On a pool there are two ways. With enough sequences each worker has some of them, and computes many steps without waiting.
+// On a pool there are two ways. With enough sequences each worker has some of them, and computes all steps without waiting.
 // With few sequences and a large state each worker has some of the hidden units, and all wait for each other at every step.
 type own struct {
 	cell   *cell
 	params Params
 	blocks []block
-	pool   *pool.Pool       // nil for none
-	whole  *gemm.Multiplier // of x and the weights of the input, on the pool
+	pool   *pool.Pool // nil for none
 	worker []worker
 
-	gates []float32 // the products with x in a chunk, by block
+	gates []float32 // the products with x in a chunk, by block, where workers have hidden units each
 
 	// The call, for the pool's tasks.
 	t           tensors
@@ -148,18 +148,22 @@ type own struct {
 type task int
 
 const (
-	sequences task = iota // all steps of a chunk for some sequences
+	sequences task = iota // all steps for some sequences
 	products              // the products with x in a chunk for some blocks
 	oneStep               // a step for some blocks
 )
 
 const (
-	// leastRows is the number of sequences that is worth a worker. With fewer, reading the weights takes the time.
+	// leastRows is the number of sequences that is worth a worker if hidden units can be divided instead. With fewer, reading the
+	// weights takes the time. On two cores of an EPYC of family 25, four sequences of 256 units took 935 µs by sequences and 628
+	// by units (50 steps of gru), and eight of 64 to 512 units the same both ways.
 	leastRows = 4
 	// leastProducts is the number of multiplications of a state that is worth a worker of its own at every step. On two
 	// cores of an EPYC 9004, 100 steps of one sequence took 387 µs on one core and 237 on both at 128 units, and 1606 and
 	// 780 at 256 units, where both cores together have room for the weights (go test -bench Workers/lstm).
 	leastProducts = 1 << 15
+	// productsPerMicrosecond is the number of multiplications that take about a microsecond.
+	productsPerMicrosecond = 1 << 15
 )
 
 func (c *cell) newOwn(p Params) kernels.Runner { return c.own(p, nil) }
@@ -172,15 +176,11 @@ func (c *cell) own(p Params, workers *pool.Pool) *own {
 	if workers != nil {
 		count = workers.Workers()
 		blocks = min(count, max(1, (c.gates*p.Hidden*p.Hidden+leastProducts/2)/leastProducts))
-		o.whole = gemm.NewParallel(workers)
 	}
 	o.blocks = c.blocks(p, blocks)
 	o.worker = make([]worker, count)
 	for i := range o.worker {
 		o.worker[i].multiplier = gemm.NewSerial()
-	}
-	if workers == nil {
-		o.whole = o.worker[0].multiplier
 	}
 	return o
 }
@@ -189,35 +189,49 @@ func (c *cell) own(p Params, workers *pool.Pool) *own {
 func (o *own) Run(s kernels.Shape, a *kernels.Args) error {
 	o.t, o.rows = o.cell.tensors(a), s[batch]
 	copy(o.t.cn, o.t.c0)
-	n := chunk(o.rows)
-	o.gates = grown(o.gates, min(n, s[steps])*o.rows*o.cell.gates*o.params.Hidden)
-	teams := 1
-	if o.pool != nil {
-		teams = min(len(o.worker), max(1, o.rows/leastRows))
-	}
-	byBlock := len(o.blocks) > teams
-	for o.first = 0; o.first < s[steps]; o.first = o.last {
-		o.last = min(o.first+n, s[steps])
-		if byBlock {
-			o.run(products, len(o.blocks), 1)
-			for o.step = o.first; o.step < o.last; o.step++ {
-				o.run(oneStep, len(o.blocks), 1)
-			}
-			continue
-		}
-		whole := o.whole
-		if teams == 1 { // the steps take one core, which would have to fetch what the others have computed
-			whole = o.worker[0].multiplier
-		}
-		for i := range o.blocks {
-			o.multiply(whole, &o.blocks[i])
-		}
+	teams := o.teams(s[steps])
+	if len(o.blocks) > teams {
+		o.together(s[steps])
+	} else {
+		o.first, o.last = 0, s[steps]
 		o.run(sequences, o.rows, (o.rows-1)/teams+1)
 	}
 	o.t.finish()
 	o.t = tensors{}
 	return nil
 }
+
+// teams returns the number of workers that are worth some sequences each.
+func (o *own) teams(steps int) int {
+	if o.pool == nil {
+		return 1
+	}
+	each := float64(steps) * float64(o.params.In+o.params.Hidden) * float64(o.cell.gates*o.params.Hidden)
+	if o.pool.Grain(o.rows, productsPerMicrosecond/each, 1) >= o.rows { // a call as short as that is not worth dividing
+		return 1
+	}
+	least := 1
+	if len(o.blocks) > 1 {
+		least = leastRows
+	}
+	return min(len(o.worker), max(1, o.rows/least))
+}
+
+// together computes a call whose workers have some of the hidden units each.
+func (o *own) together(steps int) {
+	n := chunk(o.rows)
+	o.gates = grown(o.gates, o.cell.products(&o.params, min(n, steps)*o.rows))
+	for o.first = 0; o.first < steps; o.first = o.last {
+		o.last = min(o.first+n, steps)
+		o.run(products, len(o.blocks), 1)
+		for o.step = o.first; o.step < o.last; o.step++ {
+			o.run(oneStep, len(o.blocks), 1)
+		}
+	}
+}
+
+// products returns the number of products of some rows of x with the weights of the input.
+func (c *cell) products(p *Params, rows int) int { return rows * c.gates * p.Hidden }
 
 // run computes tasks 0 to n−1 of a kind, grain at a time.
 func (o *own) run(kind task, n, grain int) {
@@ -234,45 +248,73 @@ func (o *own) Do(worker, lo, hi int) {
 	w := &o.worker[worker]
 	switch o.kind {
 	case products:
+		rows := (o.last - o.first) * o.rows
 		for i := lo; i < hi; i++ {
-			o.multiply(w.multiplier, &o.blocks[i])
+			b := &o.blocks[i]
+			w.multiply(b, o.gatesOf(b, o.gates, rows), o.t.x[o.first*o.rows*o.params.In:], rows)
 		}
 	case oneStep:
 		for i := lo; i < hi; i++ {
-			o.advance(w, &o.blocks[i], o.step, 0, o.rows)
+			b := &o.blocks[i]
+			gates := o.gatesOf(b, o.gates, (o.last-o.first)*o.rows)
+			o.advance(w, b, o.step, 0, o.rows, gates[(o.step-o.first)*o.rows*o.cell.gates*b.units:])
 		}
 	case sequences:
-		for step := o.first; step < o.last; step++ {
+		o.sequences(w, lo, hi)
+	}
+}
+
+// sequences computes all steps of the sequences lo to hi−1. So a worker waits for nobody, and reads no product from the cache of
+// another one.
+func (o *own) sequences(w *worker, lo, hi int) {
+	rows, in := hi-lo, o.params.In
+	n := chunk(rows)
+	w.gates = grown(w.gates, o.cell.products(&o.params, min(n, o.last)*rows))
+	if rows < o.rows {
+		w.x = grown(w.x, min(n, o.last)*rows*in)
+	}
+	for first := 0; first < o.last; first += n {
+		last := min(first+n, o.last)
+		x := o.t.x[first*o.rows*in:]
+		if rows < o.rows {
+			for step := first; step < last; step++ {
+				copy(w.x[(step-first)*rows*in:], o.t.x[(step*o.rows+lo)*in:][:rows*in])
+			}
+			x = w.x
+		}
+		all := (last - first) * rows
+		for i := range o.blocks {
+			w.multiply(&o.blocks[i], o.gatesOf(&o.blocks[i], w.gates, all), x, all)
+		}
+		for step := first; step < last; step++ {
 			for i := range o.blocks {
-				o.advance(w, &o.blocks[i], step, lo, hi)
+				b := &o.blocks[i]
+				o.advance(w, b, step, lo, hi, o.gatesOf(b, w.gates, all)[(step-first)*rows*o.cell.gates*b.units:])
 			}
 		}
 	}
 }
 
-// products returns the products of x in the chunk for a block.
-func (o *own) products(b *block) []float32 {
-	rows := (o.last - o.first) * o.rows * o.cell.gates
-	return o.gates[rows*b.first:][:rows*b.units]
+// gatesOf returns a block's part of the products of some rows.
+func (o *own) gatesOf(b *block, gates []float32, rows int) []float32 {
+	return gates[rows*o.cell.gates*b.first:][:rows*o.cell.gates*b.units]
 }
 
-// multiply computes the products of x in the chunk for a block.
-func (o *own) multiply(m *gemm.Multiplier, b *block) {
-	in, rows, gates := o.params.In, (o.last-o.first)*o.rows, o.products(b)
+// multiply computes a block's products of some rows of x.
+func (w *worker) multiply(b *block, gates, x []float32, rows int) {
 	fill(gates, b.inputBias)
-	m.MultiplyPacked(gates, o.t.x[o.first*o.rows*in:][:rows*in], b.input, rows, true)
+	w.multiplier.MultiplyPacked(gates, x, b.input, rows, true)
 }
 
-// advance computes a step of a block for rows lo to hi−1.
-func (o *own) advance(w *worker, b *block, step, lo, hi int) {
-	units, width := o.params.Hidden, o.cell.gates*b.units
+// advance computes a step of a block for rows lo to hi−1. gates begins with their products.
+func (o *own) advance(w *worker, b *block, step, lo, hi int, gates []float32) {
+	units := o.params.Hidden
 	var memory []float32
 	if o.cell.memory {
 		memory = o.t.cn[lo*units : hi*units]
 	}
-	gates := o.products(b)[((step-o.first)*o.rows+lo)*width:]
 	w.advance(o.cell, b, o.t.y[(step*o.rows+lo)*units:(step*o.rows+hi)*units], memory,
-		o.t.before(step, o.rows, units, lo, hi), gates[:(hi-lo)*width], units)
+		o.t.before(step, o.rows, units, lo, hi), gates[:(hi-lo)*o.cell.gates*b.units], units)
 }
 
 // library computes a layer with products by a library.

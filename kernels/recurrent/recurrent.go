@@ -145,8 +145,8 @@ func declare(c *cell) kernels.Op[Params] {
 			return wideLine, s[batch]
 		},
 		By: []kernels.Makers[Params]{
-			// Products take fewer calls of kernels. Smaller products are divided.
-			kernels.Revised(1, kernels.Revised(1, kernels.InGo(c.newOwn, c.newOwnParallel), "go-parallel")),
+			// Products take fewer calls of kernels. Smaller products are divided, and workers with sequences of their own wait for nobody.
+			kernels.Revised(1, kernels.Revised(2, kernels.InGo(c.newOwn, c.newOwnParallel), "go-parallel")),
 			kernels.OpenBLAS(c.newOpenBLAS),
 			kernels.Framework("", c.newFramework),
 			kernels.Revised(1, kernels.KernelText("", c.appendLayer)), // faster products

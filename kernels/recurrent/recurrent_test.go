@@ -205,14 +205,22 @@ func TestWorkers(t *testing.T) {
 	defer workers.Close()
 	for _, c := range []*cell{&lstm, &gru} {
 		units := int(math.Sqrt(2*leastProducts/float64(c.gates))) + 5 // two blocks, of which the last is no whole panel
-		for _, s := range []kernels.Shape{
-			{inputs: 7, hidden: units, batch: 1, steps: 5}, {inputs: 7, hidden: units, batch: 3, steps: 40},
-			{inputs: 7, hidden: units, batch: 13, steps: 10}, {inputs: 7, hidden: 9, batch: 13, steps: 20},
+		for _, test := range []struct {
+			shape kernels.Shape
+			teams int // that are worth some sequences each; units are divided if there are fewer of them than blocks
+		}{
+			{kernels.Shape{inputs: 7, hidden: units, batch: 1, steps: 5}, 1}, {kernels.Shape{inputs: 7, hidden: units, batch: 3, steps: 40}, 1},
+			{kernels.Shape{inputs: 7, hidden: units, batch: 13, steps: 10}, 3}, {kernels.Shape{inputs: 7, hidden: 9, batch: 13, steps: 60}, 3},
+			{kernels.Shape{inputs: 7, hidden: 40, batch: 2, steps: 200}, 2}, {kernels.Shape{inputs: 7, hidden: 9, batch: 2, steps: 1}, 1},
 		} {
+			s := test.shape
 			p := c.noise(s)
 			o := c.newOwnParallel(p, workers).(*own)
 			if want := 1 + min(1, units/s[hidden]); s[hidden] == units && len(o.blocks) != want {
 				t.Errorf("%s of %d units: %d blocks, want %d", c.name, s[hidden], len(o.blocks), want)
+			}
+			if o.rows = s[batch]; o.teams(s[steps]) != test.teams {
+				t.Errorf("%s at %v: %d teams, want %d", c.name, s, o.teams(s[steps]), test.teams)
 			}
 			in := c.sequences(s)
 			want := c.layer(p, s[batch], s[steps], in)

@@ -68,7 +68,7 @@ func TestACopyThatTheSweepLeavesOut(t *testing.T) {
 			t.Errorf("%+v, want %s and a ratio of %.3f", r, want[i], truth)
 		}
 	}
-	if s := Sum(rows); s.Finding != Outside || s.Outside != 2 || !strings.Contains(s.Line(), "2 of 3 rows outside") {
+	if s := Sum(rows); s.Finding != Outside || s.Outside != 2 || !strings.Contains(s.Line(), "2 of 3 comparisons outside") {
 		t.Errorf("%+v: %s", s, s.Line())
 	}
 }
@@ -455,9 +455,9 @@ func TestSum(t *testing.T) {
 // Rows that are all inside have not shown too little, even if the interval of their median is too wide.
 func TestLine(t *testing.T) {
 	for want, s := range map[string]Summary{
-		"the median ratio of typed plans to what a sweep records may lie outside 0.95 to 1.05: it is 1.03, 0 of 24 rows outside 0.85 to 1.15, 1 undecided, 0 unmeasured": {
+		"calls by a program's plans may take another time than the timings say: median ratio 1.03, which may lie outside 0.95 to 1.05, 0 of 24 comparisons outside 0.85 to 1.15, 1 undecided, 0 unmeasured": {
 			Rows: 24, Inside: 23, Undecided: 1, Median: 1.03, Finding: Undecided},
-		"too little was measured to compare typed plans with what a sweep records: 2 of 24 rows inside 0.85 to 1.15, 0 undecided, 22 unmeasured": {
+		"too little was measured to compare calls by a program's plans with the timings: 2 of 24 comparisons inside 0.85 to 1.15, 0 undecided, 22 unmeasured": {
 			Rows: 24, Inside: 2, Unmeasured: 22, Median: 1.03, Finding: Undecided},
 	} {
 		if got := s.Line(); got != want {
@@ -478,8 +478,8 @@ func TestSpread(t *testing.T) {
 // What slows programs at first only is no fault of theirs. What slows them throughout is, and is named.
 func TestBriefLooksAgain(t *testing.T) {
 	for lasts, want := range map[time.Duration]string{
-		400 * time.Millisecond: "typed plans take as long as recorded: median ratio 1.0",
-		time.Hour:              "1 of 8 rows outside 0.85 to 1.15 (fft/batch=3 by ",
+		400 * time.Millisecond: "calls by a program's plans take as long as the timings say: median ratio 1.0",
+		time.Hour:              "1 of 8 comparisons outside 0.85 to 1.15 (fft/batch=3 by ",
 	} {
 		m := scripted.New(1, 0.02)
 		machine := m.Command()
@@ -512,8 +512,8 @@ func TestBrief(t *testing.T) {
 		}
 	}
 	for extra, want := range map[float64]string{
-		0:    "typed plans take as long as recorded: median ratio 1.00, 0 of 8 rows outside 0.85 to 1.15",
-		1e-9: "typed plans take another time than is recorded: median ratio ",
+		0:    "calls by a program's plans take as long as the timings say: median ratio 1.00, 0 of 8 comparisons outside 0.85 to 1.15",
+		1e-9: "calls by a program's plans take another time than the timings say: median ratio ",
 	} {
 		m := scripted.New(1, 0.02)
 		for k := range 5 {
@@ -525,7 +525,7 @@ func TestBrief(t *testing.T) {
 			t.Errorf("%v, %+v: %q, want %q", err, s, s.Line(), want)
 		}
 	}
-	if s, err := Brief(t.Context(), nil, Options{Budget: time.Second}); err != nil || s.Rows != 0 || !strings.HasPrefix(s.Line(), "no typed plan") {
+	if s, err := Brief(t.Context(), nil, Options{Budget: time.Second}); err != nil || s.Rows != 0 || !strings.HasPrefix(s.Line(), "no plan of a program") {
 		t.Errorf("%v, %q", err, s.Line())
 	}
 }

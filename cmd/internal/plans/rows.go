@@ -269,7 +269,7 @@ func Sum(rows []Row) Summary {
 // Line returns the summary as one line.
 func (s Summary) Line() string {
 	if s.Rows == 0 {
-		return "no typed plan was compared with what a sweep records: no case has one"
+		return "no plan of a program was compared with the timings: no case has one"
 	}
 	rest := ""
 	if s.Undecided+s.Unmeasured > 0 {
@@ -277,18 +277,18 @@ func (s Summary) Line() string {
 	}
 	switch s.Finding {
 	case Inside:
-		return fmt.Sprintf("typed plans take as long as recorded: median ratio %.2f, 0 of %s outside %.2f to %.2f%s",
-			s.Median, command.Plural(s.Rows, "row"), Least, Most, rest)
+		return fmt.Sprintf("calls by a program's plans take as long as the timings say: median ratio %.2f, 0 of %s outside %.2f to %.2f%s",
+			s.Median, command.Plural(s.Rows, "comparison"), Least, Most, rest)
 	case Outside:
-		return fmt.Sprintf("typed plans take another time than is recorded: median ratio %.2f, %d of %s outside %.2f to %.2f%s%s",
-			s.Median, s.Outside, command.Plural(s.Rows, "row"), Least, Most, s.farthest(), rest)
+		return fmt.Sprintf("calls by a program's plans take another time than the timings say: median ratio %.2f, %d of %s outside %.2f to %.2f%s%s",
+			s.Median, s.Outside, command.Plural(s.Rows, "comparison"), Least, Most, s.farthest(), rest)
 	}
 	if 2*s.Inside > s.Rows { // the rows suffice, and the interval of their median does not
-		return fmt.Sprintf("the median ratio of typed plans to what a sweep records may lie outside %.2f to %.2f: it is %.2f, 0 of %s outside %.2f to %.2f%s",
-			LeastMedian, MostMedian, s.Median, command.Plural(s.Rows, "row"), Least, Most, rest)
+		return fmt.Sprintf("calls by a program's plans may take another time than the timings say: median ratio %.2f, which may lie outside %.2f to %.2f, 0 of %s outside %.2f to %.2f%s",
+			s.Median, LeastMedian, MostMedian, command.Plural(s.Rows, "comparison"), Least, Most, rest)
 	}
-	return fmt.Sprintf("too little was measured to compare typed plans with what a sweep records: %d of %s inside %.2f to %.2f%s",
-		s.Inside, command.Plural(s.Rows, "row"), Least, Most, rest)
+	return fmt.Sprintf("too little was measured to compare calls by a program's plans with the timings: %d of %s inside %.2f to %.2f%s",
+		s.Inside, command.Plural(s.Rows, "comparison"), Least, Most, rest)
 }
 
 // farthest names the row that is farthest outside, and says its ratio.
