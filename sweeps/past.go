@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -26,7 +27,7 @@ const (
 )
 
 // passed reports whether the cause of a worse past was another program. If the system reports the processor time of others,
-// that decides, because a state of the machine itself may also end and come back. A program will meet such a state again.
+// that decides, because a state of the machine itself may also end and come back.
 func (s *sweep) passed(p past) bool {
 	if p.seen {
 		return true
@@ -37,7 +38,11 @@ func (s *sweep) passed(p past) bool {
 	return p.until-p.from <= min(passesWithin, s.Budget/passesShare)
 }
 
-// review handles the pasts that have ended.
+// rareBelow is the share of a run below which a state of the machine itself is rare. A program meets such a state, too, but seldom.
+// Most sizes are visited once, so a size that was visited in it alone would decide by it.
+const rareBelow = 0.3
+
+// review handles the pasts that have ended, and earlier states of the machine that have become rare since.
 func (s *sweep) review() {
 	for _, p := range s.sentinel.pasts {
 		for _, e := range s.entries {
@@ -45,9 +50,58 @@ func (s *sweep) review() {
 		}
 		if s.passed(p) {
 			s.startOver(p)
+		} else {
+			s.states = append(s.states, p)
 		}
 	}
 	s.sentinel.pasts = s.sentinel.pasts[:0]
+	if len(s.states) > 0 && s.rare(s.worseStates()) {
+		for _, p := range s.states {
+			s.startOver(p)
+		}
+		s.states = nil
+	}
+}
+
+// reviewEnd handles all worse states of the run, also the one in which it ends.
+func (s *sweep) reviewEnd() {
+	if worse := s.worseStates(); s.rare(worse) {
+		for _, p := range worse {
+			s.startOver(p)
+		}
+	}
+}
+
+// worseStates returns the worse states of the machine, and the present one if it is worse than an earlier one.
+func (s *sweep) worseStates() []past {
+	states := slices.Clone(s.states)
+	if p, worse := s.sentinel.worsened(); worse {
+		states = append(states, p)
+	}
+	return states
+}
+
+// rare reports whether some states make a small part of the run together.
+func (s *sweep) rare(states []past) bool {
+	var lasted time.Duration
+	for _, p := range states {
+		lasted += p.until - p.from
+	}
+	return lasted.Seconds() < rareBelow*s.elapsed().Seconds()
+}
+
+// worsened returns the present epoch of the work of several processors as a past, if an earlier one was better.
+func (s *sentinel) worsened() (p past, worse bool) {
+	for _, w := range s.works {
+		if !w.slowerOnly || len(w.epochs.earlier) == 0 {
+			continue
+		}
+		if before := slices.Min(w.epochs.earlier); !w.near(w.baseline, before) && w.baseline > before {
+			return past{from: w.epochs.began, until: s.clock.Now(),
+				was: fmt.Sprintf("at the end, %s took %.2f times as long as before", w.of, w.baseline/before)}, true
+		}
+	}
+	return past{}, false
 }
 
 // renumber moves the blocks since a moment of the sweep into an epoch that began then and has only now lasted long enough.

@@ -225,6 +225,37 @@ func TestAnotherProgramCostsItsBlocks(t *testing.T) {
 	}
 }
 
+// A state in which a virtual machine is for a small part of a run costs the blocks of that time, wherever it lies. Without
+// that, sizes that were visited in it alone would be those of another machine.
+func TestARareStateCostsItsBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
+	const budget = 120 * time.Second
+	reference, _ := stateful{allRatio: constant(apart)}.sweep(t, budget)
+	for name, c := range map[string]struct {
+		from, until float64
+		rare        bool
+	}{
+		"in the first seconds": {0, 20, true},
+		"in the middle":        {50, 75, true},
+		"at the end":           {100, 120, true},
+		"for most of the time": {30, 110, false},
+		"for half of the time": {60, 120, false},
+	} {
+		s := stateful{allRatio: constant(apart).during(c.from, c.until, together), others: idle}
+		results, seen := s.sweep(t, budget)
+		in := quietIn(results, c.from+settled, c.until-0.05)
+		t.Logf("%-22s %5d blocks in it, %d of %d in all, %+v", name, in, quietIn(results, 0, math.Inf(1)), quietBlocks(reference), seen.Discarded)
+		if c.rare != (in == 0) {
+			t.Errorf("%s: %d blocks of it count as quiet", name, in)
+		}
+		if lost := 1 - float64(quietIn(results, 0, math.Inf(1)))/float64(quietBlocks(reference)); c.rare && lost > (c.until-c.from+5)/budget.Seconds()+0.02 {
+			t.Errorf("%s: %.1f %% of the blocks are lost", name, 100*lost)
+		}
+	}
+}
+
 // Sizes that were visited beside another program are visited again, however often they were visited beside it.
 func TestSizesBesideAProgramAreVisitedAgain(t *testing.T) {
 	if testing.Short() {

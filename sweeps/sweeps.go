@@ -277,6 +277,7 @@ type sweep struct {
 	waited   time.Duration // time spent on waits for a quiet machine
 	avoided  time.Duration // time spent on batches whose core was shared, and on looking for another core
 	patience patience      // the longest wait for a quiet machine
+	states   []past        // worse ones of the machine itself, which are not rare so far
 	waking   waking        // of the GPU
 	usage    usage         // by other programs
 
@@ -330,6 +331,7 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 		e, size, blocks := s.pick(ctx)
 		if e == nil {
+			s.reviewEnd()
 			return ctx.Err()
 		}
 		growing, fixed := e.costs.visit(size, blocks, e.alive(size))
