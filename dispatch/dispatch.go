@@ -295,7 +295,7 @@ type caseKey struct{ name, have string }
 // returns for the same call, where no swap of a [Watch] and no size that somebody asked for comes between. Beyond the measured
 // sizes the nearest segment decides, up to a factor of eight. If the calibration predicts the operation, times are predicted
 // further away, in gaps of more than a factor of five between measured sizes, and at lengths of Fourier transforms with other
-// prime factors than the measured lengths next to them.
+// prime factors than the measured lengths next to them. No call has a size below 1, and the result means nothing then.
 //
 // Choose waits for nothing, allocates nothing and takes a few nanoseconds. Where times are predicted in place of a measurement, and
 // along the length of a transform that is no power of two, it takes as long as ChooseShape. It also takes longer while SetGPUWait

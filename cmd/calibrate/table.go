@@ -63,7 +63,8 @@ const (
 	legend = `
 A CALL TAKES is the time at the least measured size of the segment, and at the greatest.
 NEXT BEST TAKES says how many times as long the best other implementation takes: below 1, it is
-  faster at some size.
+  faster at some size. It is empty where no other one was timed.
+An interval of one size is mostly the size from which on calls are divided among the cores.
 REGRET is how much longer calls take by these choices than by the best ones. Some timings make the
   choices, and others judge them.
 AT MOST is the upper bound of the regret, with 95 % confidence. A question mark stands where there

@@ -192,7 +192,7 @@ func (r *report) faults() (wrong, drifted []string) {
 		add(c.Name, c.Verdict, c.Wrong)
 	}
 	for _, o := range r.Operations {
-		add(o.Name+" over all shapes", o.Verdict, o.Wrong)
+		add(o.Name+overAll, o.Verdict, o.Wrong)
 	}
 	return wrong, drifted
 }
@@ -211,7 +211,8 @@ func (r *report) verdict(file string) error {
 			file, command.Few(drifted, ", "), r.State.Speed)}
 	case len(drifted) > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
-			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, command.Few(drifted, ", "))}
+			"%s does not hold for %s; go run ./cmd/calibrate --ops '%s' measures that again (exit code %d)",
+			file, command.Few(drifted, ", "), opsOf(drifted), command.ExitDrifted)}
 	case r.Plans.Finding == plans.Outside:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s does not hold the times that a program gets; go run ./cmd/speed --plans tells of which implementations", file)}
@@ -220,6 +221,21 @@ func (r *report) verdict(file string) error {
 			"too little could be measured: nothing is said of %.0f %% of the cases' axes (%s)", 100*r.Unproven, r.remedy())}
 	}
 	return r.enoughShapes()
+}
+
+// overAll follows the name of an operation that was checked over all shapes.
+const overAll = " over all shapes"
+
+// opsOf returns the pattern of --ops for the operations of some cases.
+func opsOf(names []string) string {
+	var operations []string
+	for _, name := range names {
+		operation, _, _ := strings.Cut(strings.TrimSuffix(name, overAll), "/")
+		if !slices.Contains(operations, operation) {
+			operations = append(operations, operation)
+		}
+	}
+	return "^(" + strings.Join(operations, "|") + ")(/|$)"
 }
 
 // remedy says what helps if too little was measured.
@@ -364,8 +380,9 @@ REGRET is how much longer calls take by the file's choices than by the best ones
 AT MOST is the upper bound of the regret, with 95 % confidence. WORST is the greatest at one size.
 NOT KNOWN is the share of the case's sizes of which the file says that it does not know.
 HOLDS says that the file's choices were the best ones at fresh sizes, or ties. DRIFTED says that
-something else is faster now: calibrate again. AMBIGUOUS says that the fresh sizes do not decide,
-and UNMEASURED that there are too few. A larger --budget or a quiet machine may decide both.
+something else is faster: away from thresholds by more than 10 % in every visit to a size, or near
+one by more than a tie, and farther away from it too. AMBIGUOUS says that the fresh sizes do not
+decide, and UNMEASURED that there are too few. A larger --budget or a quiet machine may decide both.
 `
 
 // leastSlowdown is the least slowdown that is told, as 0.1 % is printed.

@@ -93,7 +93,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	case errors.As(err, &system):
 		return err // which says what is wrong with the path
 	case err != nil:
-		return fmt.Errorf("%w: want a file that go run ./cmd/calibrate wrote", err)
+		return fmt.Errorf("%w (want a file that go run ./cmd/calibrate wrote)", err)
 	}
 	// Verify checks the choices of the file, without CROSSOVER_FORCE.
 	dispatcher, err := dispatch.New(file, dispatch.Unforced())

@@ -134,7 +134,7 @@ func TestTableOfShapes(t *testing.T) {
 	if strings.Index(stdout, "\nsoftmax  ") > strings.Index(stdout, "\nrms-norm  ") {
 		t.Error("the operations are not in the catalogue's order")
 	}
-	if code != command.ExitDrifted || !strings.Contains(stderr, "no longer holds for rms-norm over all shapes") || !strings.Contains(stderr, "2 operations over all shapes") {
+	if code != command.ExitDrifted || !strings.Contains(stderr, "does not hold for rms-norm over all shapes") || !strings.Contains(stderr, "2 operations over all shapes") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	for line := range strings.Lines(stdout) {
