@@ -292,7 +292,7 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, obstacle 
 type caseKey struct{ name, have string }
 
 // Choose returns the name of the implementation to use at a size, in units of the case's axis. It is what [Operation.ChooseShape]
-// returns for the same call, where no swap of a [Watch] and no size that somebody asked for comes between. Beyond the measured
+// returns for the same call, where no swap of a [Watch], no size that somebody asked for and no other measured case comes between. Beyond the measured
 // sizes the nearest segment decides, up to a factor of eight. If the calibration predicts the operation, times are predicted
 // further away, in gaps of more than a factor of five between measured sizes, and at lengths of Fourier transforms with other
 // prime factors than the measured lengths next to them. No call has a size below 1, and the result means nothing then.
