@@ -97,7 +97,7 @@ func newMapAlong(d directions, h *calibration.Host, s *surveyed, others ...*surv
 		titleWidth -= tagWidth("SIMULATED") + 6
 	}
 	f.title = fit(titleStyle, titleOf(s), titleWidth)
-	f.subtitle = fit(headStyle, subtitleOf(d, relatives(h, s.Operation)), width)
+	f.subtitle = fit(headStyle, subtitleOf(d, relatives(h, s.Operation), s.fixedWords(d, f.panels[0].base)), width)
 	for i := range s.Surface.Implementations {
 		f.names = append(f.names, s.Surface.Implementations[i].Name)
 	}
@@ -210,8 +210,21 @@ func relatives(h *calibration.Host, o *calibration.Operation) []string {
 	return names
 }
 
-// subtitleOf says what the colours mean, and of which other operations some shapes are.
-func subtitleOf(d directions, relatives []string) string {
+// fixedWords names the values of the axes that the map has no direction for: "width = 64, steps = 100". base is the shape that a
+// panel begins with. There are none if the operation has up to three axes.
+func (s *surveyed) fixedWords(d directions, base []int) string {
+	var words []string
+	for axis, value := range base {
+		if axis != d.x && axis != d.y && axis != d.third && axis != d.classed {
+			words = append(words, fmt.Sprintf("%s = %s", oneLine(s.Axes[axis].Name), grouped(value)))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// subtitleOf says what the colours mean, of which other operations some shapes are, and at which values of other axes the choices
+// are drawn.
+func subtitleOf(d directions, relatives []string, fixed string) string {
 	words := "the fastest implementation, predicted from these shapes"
 	if len(relatives) > 0 {
 		words += " (some of " + strings.Join(relatives, ", ") + ")"
@@ -221,6 +234,9 @@ func subtitleOf(d directions, relatives []string) string {
 		words += ", each marked on the panel nearest to it"
 	case d.classed >= 0:
 		words += fmt.Sprintf("; lengths other than powers of two as means of %d neighbours", neighbours)
+	}
+	if fixed != "" {
+		words += "; drawn at " + fixed
 	}
 	return words
 }

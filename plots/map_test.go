@@ -494,6 +494,25 @@ func FuzzMap(f *testing.F) {
 	})
 }
 
+// A map says at which values of the axes without a direction it is drawn.
+func TestFixedAxes(t *testing.T) {
+	s := &surveyed{Operation: &calibration.Operation{}}
+	for _, name := range []string{"heads", "width", "steps", "keys", "batch"} {
+		s.Axes = append(s.Axes, calibration.Axis{Name: name})
+	}
+	if got := s.fixedWords(directions{x: 2, y: 0, third: 3, classed: -1}, []int{1, 64, 2, 225, 1024}); got != "width = 64, batch = 1\u202f024" {
+		t.Errorf("%q", got)
+	}
+	got := subtitleOf(directions{third: 3, classed: -1}, nil, "width = 64")
+	if want := "the fastest implementation, predicted from these shapes, each marked on the panel nearest to it; drawn at width = 64"; got != want {
+		t.Errorf("%q", got)
+	}
+	s.Axes = s.Axes[:3]
+	if got := s.fixedWords(directions{x: 2, y: 0, third: 1, classed: -1}, []int{1, 64, 2}); got != "" {
+		t.Errorf("three axes have directions, and %q is fixed", got)
+	}
+}
+
 // A map says of which other operations some of its shapes are.
 func TestRelatives(t *testing.T) {
 	h := &calibration.Host{Operations: []calibration.Operation{
@@ -505,7 +524,7 @@ func TestRelatives(t *testing.T) {
 		"predicted from these shapes (some of ifft)", "predicted from these shapes (some of fft)",
 		"predicted from these shapes", "predicted from these shapes", "predicted from these shapes", "predicted from these shapes",
 	} {
-		if got := subtitleOf(directions{third: -1, classed: -1}, relatives(h, &h.Operations[k])); got != "the fastest implementation, "+want {
+		if got := subtitleOf(directions{third: -1, classed: -1}, relatives(h, &h.Operations[k]), ""); got != "the fastest implementation, "+want {
 			t.Errorf("%s: %q, want %q", h.Operations[k].Name, got, want)
 		}
 	}
