@@ -427,7 +427,11 @@ func (f *caseFigure) paint(c draw.Canvas) {
 	}
 	y += doubtsGap + captionPitch*vg.Length(len(f.doubts))
 	for i, line := range f.doubts {
-		write(c, doubtStyle, margin, text.XLeft, y-captionPitch*vg.Length(i), line)
+		style := doubtStyle
+		if strings.Contains(line, noteMark) {
+			style = captionStyle
+		}
+		write(c, style, margin, text.XLeft, y-captionPitch*vg.Length(i), line)
 	}
 	for _, o := range f.others {
 		o.paint(c, f.styles, f.lowerFrame, f.across())

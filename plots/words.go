@@ -181,7 +181,7 @@ func libraries(h *calibration.Host, c *calibration.Case) []string {
 }
 
 // doubts lists what a reader must know before trusting a case: excluded implementations, and warnings. That a case is degraded
-// is marked elsewhere, so its warning has only the cause.
+// is marked elsewhere, so its warning has only the cause. A warning about the extent of what was timed is a note.
 func doubts(c *calibration.Case) []string {
 	var lines []string
 	var reasons []string
@@ -199,9 +199,21 @@ func doubts(c *calibration.Case) []string {
 		lines = append(lines, strings.Join(excluded[reason], ", ")+" excluded: "+reason)
 	}
 	for _, w := range c.Warnings {
-		lines = append(lines, "warning: "+strings.TrimPrefix(w, "degraded: "))
+		mark := "warning: "
+		if saysExtent(w) {
+			mark = noteMark
+		}
+		lines = append(lines, mark+strings.TrimPrefix(w, "degraded: "))
 	}
 	return lines
+}
+
+// noteMark begins a remark that takes nothing away from what a case says.
+const noteMark = "note: "
+
+// saysExtent reports whether a warning only says up to which size something was timed.
+func saysExtent(warning string) bool {
+	return strings.HasPrefix(warning, "stopped at ") || strings.Contains(warning, " was not timed above ")
 }
 
 func known(state string) bool { return state != "" && state != "unknown" }
