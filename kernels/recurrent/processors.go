@@ -98,18 +98,23 @@ func (c *cell) blocks(p Params, count int) []block {
 // worker is what a goroutine needs for itself.
 type worker struct {
 	multiplier *gemm.Multiplier
-	parts      []float32
-	gates, x   []float32 // of some sequences in a chunk: the products with x, by block, and x
+}
+
+// scratch is the memory of a task, whichever worker computes it: of a block of units, or of some sequences. So a call allocates
+// nothing once the task has run.
+type scratch struct {
+	parts    []float32 // the products with h in a step
+	gates, x []float32 // of some sequences in a chunk: the products with x, by block, and x
 }
 
 // advance computes a step of a block for some rows. h and y are the rows of the states before and after the step, and so is c.
 // gates has the products with x, of the block's units alone.
-func (w *worker) advance(c *cell, b *block, y, memory, h, gates []float32, units int) {
+func (w *worker) advance(c *cell, b *block, own *scratch, y, memory, h, gates []float32, units int) {
 	width, rows := c.gates*b.units, len(h)/units
 	parts := gates
 	if b.ownBias != nil {
-		w.parts = grown(w.parts, rows*width)
-		parts = w.parts[:rows*width]
+		own.parts = grown(own.parts, rows*width)
+		parts = own.parts[:rows*width]
 		fill(parts, b.ownBias)
 	}
 	w.multiplier.MultiplyPacked(parts, h, b.own, rows, true)
@@ -133,12 +138,14 @@ type own struct {
 	blocks []block
 	pool   *pool.Pool // nil for none
 	worker []worker
+	tasks  []scratch // by block, or by the sequences of a worker
 
 	gates []float32 // the products with x in a chunk, by block, where workers have hidden units each
 
 	// The call, for the pool's tasks.
 	t           tensors
 	rows        int
+	grain       int // of sequences
 	first, last int // steps of the chunk
 	step        int
 	kind        task
@@ -178,7 +185,7 @@ func (c *cell) own(p Params, workers *pool.Pool) *own {
 		blocks = min(count, max(1, (c.gates*p.Hidden*p.Hidden+leastProducts/2)/leastProducts))
 	}
 	o.blocks = c.blocks(p, blocks)
-	o.worker = make([]worker, count)
+	o.worker, o.tasks = make([]worker, count), make([]scratch, count)
 	for i := range o.worker {
 		o.worker[i].multiplier = gemm.NewSerial()
 	}
@@ -193,8 +200,8 @@ func (o *own) Run(s kernels.Shape, a *kernels.Args) error {
 	if len(o.blocks) > teams {
 		o.together(s[steps])
 	} else {
-		o.first, o.last = 0, s[steps]
-		o.run(sequences, o.rows, (o.rows-1)/teams+1)
+		o.first, o.last, o.grain = 0, s[steps], (o.rows-1)/teams+1
+		o.run(sequences, o.rows, o.grain)
 	}
 	o.t.finish()
 	o.t = tensors{}
@@ -257,7 +264,7 @@ func (o *own) Do(worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			b := &o.blocks[i]
 			gates := o.gatesOf(b, o.gates, (o.last-o.first)*o.rows)
-			o.advance(w, b, o.step, 0, o.rows, gates[(o.step-o.first)*o.rows*o.cell.gates*b.units:])
+			o.advance(w, b, &o.tasks[i], o.step, 0, o.rows, gates[(o.step-o.first)*o.rows*o.cell.gates*b.units:])
 		}
 	case sequences:
 		o.sequences(w, lo, hi)
@@ -267,29 +274,29 @@ func (o *own) Do(worker, lo, hi int) {
 // sequences computes all steps of the sequences lo to hi−1. So a worker waits for nobody, and reads no product from the cache of
 // another one.
 func (o *own) sequences(w *worker, lo, hi int) {
-	rows, in := hi-lo, o.params.In
+	rows, in, own := hi-lo, o.params.In, &o.tasks[lo/o.grain]
 	n := chunk(rows)
-	w.gates = grown(w.gates, o.cell.products(&o.params, min(n, o.last)*rows))
+	own.gates = grown(own.gates, o.cell.products(&o.params, min(n, o.last)*rows))
 	if rows < o.rows {
-		w.x = grown(w.x, min(n, o.last)*rows*in)
+		own.x = grown(own.x, min(n, o.last)*rows*in)
 	}
 	for first := 0; first < o.last; first += n {
 		last := min(first+n, o.last)
 		x := o.t.x[first*o.rows*in:]
 		if rows < o.rows {
 			for step := first; step < last; step++ {
-				copy(w.x[(step-first)*rows*in:], o.t.x[(step*o.rows+lo)*in:][:rows*in])
+				copy(own.x[(step-first)*rows*in:], o.t.x[(step*o.rows+lo)*in:][:rows*in])
 			}
-			x = w.x
+			x = own.x
 		}
 		all := (last - first) * rows
 		for i := range o.blocks {
-			w.multiply(&o.blocks[i], o.gatesOf(&o.blocks[i], w.gates, all), x, all)
+			w.multiply(&o.blocks[i], o.gatesOf(&o.blocks[i], own.gates, all), x, all)
 		}
 		for step := first; step < last; step++ {
 			for i := range o.blocks {
 				b := &o.blocks[i]
-				o.advance(w, b, step, lo, hi, o.gatesOf(b, w.gates, all)[(step-first)*rows*o.cell.gates*b.units:])
+				o.advance(w, b, own, step, lo, hi, o.gatesOf(b, own.gates, all)[(step-first)*rows*o.cell.gates*b.units:])
 			}
 		}
 	}
@@ -307,13 +314,13 @@ func (w *worker) multiply(b *block, gates, x []float32, rows int) {
 }
 
 // advance computes a step of a block for rows lo to hi−1. gates begins with their products.
-func (o *own) advance(w *worker, b *block, step, lo, hi int, gates []float32) {
+func (o *own) advance(w *worker, b *block, own *scratch, step, lo, hi int, gates []float32) {
 	units := o.params.Hidden
 	var memory []float32
 	if o.cell.memory {
 		memory = o.t.cn[lo*units : hi*units]
 	}
-	w.advance(o.cell, b, o.t.y[(step*o.rows+lo)*units:(step*o.rows+hi)*units], memory,
+	w.advance(o.cell, b, own, o.t.y[(step*o.rows+lo)*units:(step*o.rows+hi)*units], memory,
 		o.t.before(step, o.rows, units, lo, hi), gates[:(hi-lo)*o.cell.gates*b.units], units)
 }
 
