@@ -178,9 +178,14 @@ func (p *Planner) Visited(size int) {
 	p.planned = false
 }
 
-// Doubted says that the machine was disturbed at all visits to a size so far, so that none of them counts.
+// Doubted says that the machine was disturbed at all visits to a size so far, so that none of them counts. The size comes first
+// again, because a segment may rest on it.
 func (p *Planner) Doubted(size int) {
 	delete(p.visits, size)
+	if size <= p.high && !slices.Contains(p.grid, size) {
+		p.grid = slices.Insert(p.grid, 0, size)
+		p.whole = max(p.whole, len(p.grid))
+	}
 	p.planned = false
 }
 

@@ -614,6 +614,9 @@ func TestDoubtedSizesAreVisitedAgain(t *testing.T) {
 		if told {
 			p.Doubted(doubted)
 		}
+		if _, _, worth := p.Next(set); told != (worth > 100) {
+			t.Errorf("told %t: the next visit is worth %v, and a first one some hundreds", told, worth)
+		}
 		if size := visit(); (size == doubted) != told {
 			t.Errorf("told %t: %d is visited next", told, size)
 		}
