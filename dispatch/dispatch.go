@@ -291,11 +291,13 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, obstacle 
 // caseKey tells one Case from another, and one Operation.
 type caseKey struct{ name, have string }
 
-// Choose returns the name of the implementation to use at a size, in units of the case's axis. It is what [Operation.ChooseShape]
-// returns for the same call, where no swap of a [Watch], no size that somebody asked for and no other measured case comes between. Beyond the measured
-// sizes the nearest segment decides, up to a factor of eight. If the calibration predicts the operation, times are predicted
-// further away, in gaps of more than a factor of five between measured sizes, and at lengths of Fourier transforms with other
-// prime factors than the measured lengths next to them. No call has a size below 1, and the result means nothing then.
+// Choose returns the name of the implementation to use at a size, in units of the case's axis. It is what
+// [Operation.ChooseShape] returns for the same call, unless another measured case, a swap of a [Watch] or a size that somebody
+// asked for comes between. No call has a size below 1, and the result means nothing then.
+//
+// Beyond the measured sizes the nearest segment decides, up to a factor of eight. If the calibration predicts the operation,
+// times are predicted further away, in gaps of more than a factor of five between measured sizes, and at lengths of Fourier
+// transforms with other prime factors than the measured lengths next to them.
 //
 // Choose waits for nothing, allocates nothing and takes a few nanoseconds. Where times are predicted in place of a measurement, and
 // along the length of a transform that is no power of two, it takes as long as ChooseShape. It also takes longer while SetGPUWait

@@ -66,7 +66,7 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 		if k.decides(size) {
 			return t.explainChoice(&k.segment, size)
 		}
-		return t.explainChoice(&choice{depends: k.far}, size)
+		return t.explainChoice(&choice{depends: k.far, reason: k.note}, size)
 	}
 	e := Explanation{Implementation: chosen.implementation, Reason: chosen.reason, Answer: Unknown}
 	by, jumps := chosen.depends.(*along)

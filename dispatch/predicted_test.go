@@ -822,6 +822,14 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 			t.Errorf("%v: %s, want %s", shape, got, want)
 		}
 	}
+	// A wish that cannot be met is told at every length.
+	t.Setenv(ForceVariable, "fft=cuda")
+	for _, size := range []int{441, 512} {
+		if e := newDispatcherFor(t, predictedFile(), m3Max).Case("fft/batch=1").Explain(size); !strings.Contains(e.Reason, "asks for cuda, which is not there") {
+			t.Errorf("at %d: %s", size, e)
+		}
+	}
+	t.Setenv(ForceVariable, "")
 	// A case along an axis of the surface uses the lines that it crosses.
 	c := newDispatcherFor(t, predictedFile(), m3Max).Case("fft/batch=64")
 	expect(t, c, 64, "metal", "fastest at every measured size")

@@ -192,7 +192,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		t.choices[i].reason += note
 	}
 	if far != nil && far.jumps() {
-		t.takeKinds(far)
+		t.takeKinds(far, note)
 	}
 	if forced == "" && len(d.swaps) > 0 {
 		t.takeSwaps(b.swapped(name, false))
@@ -275,6 +275,7 @@ func (t *table) replace(from, to int, by decider) {
 type ofKind struct {
 	segment choice
 	far     *along
+	note    string // added to the reason of far; may be ""
 	powers  uint64 // a bit for each power of two at which the segment decides
 }
 
@@ -290,8 +291,8 @@ func (k *ofKind) decides(size int) bool {
 	return size > 0 && size&(size-1) == 0 && k.powers>>bits.TrailingZeros64(uint64(size))&1 == 1
 }
 
-// takeKinds lets far decide at lengths of other kinds than the measured ones.
-func (t *table) takeKinds(far *along) {
+// takeKinds lets far decide at lengths of other kinds than the measured ones. note is added to its reasons.
+func (t *table) takeKinds(far *along, note string) {
 	own := far.measured(t.recorded.Name)
 	if own == nil {
 		return
@@ -308,7 +309,7 @@ func (t *table) takeKinds(far *along) {
 			first = t.thresholds[i-1]
 		}
 		if _, predicts := c.depends.(*along); !predicts && t.askedAt(first) == nil {
-			t.choices[i].depends = &ofKind{c, far, powers}
+			t.choices[i].depends = &ofKind{c, far, note, powers}
 		}
 	}
 }
