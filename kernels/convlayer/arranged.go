@@ -5,14 +5,16 @@ import "crossover/pool"
 // arranged is a part of x as the processor's implementations read it, with its padding. In a row, the values that are a stride
 // apart lie next to each other: first the columns 0, stride, 2·stride …, then 1, stride + 1 … So the values that one weight
 // multiplies in a row of outputs are consecutive, whatever the stride and the dilation. Columns that no weight reaches are left
-// out if they lie behind the kernel. It is the pool's task: its indexes are the rows of all channels of the part.
+// out if they lie behind the kernel. Rows that are narrow keep their order, because a panel has several of them and takes their
+// values one by one anyway. It is the pool's task: its indexes are the rows of all channels of the part.
 type arranged struct {
 	geometry
 	x      []float32
 	values []float32 // x itself if it lies in the right order
 	memory []float32 // for values, if it does not
 	rows   int       // of a channel, with padding
-	phases int       // of a row: columns from which one counts in strides
+	apart  int       // columns from one value of a row to the next: 1 if the row keeps its order, or else the stride
+	phases int       // of a row: columns from which one counts so
 	phase  int       // values of a phase
 	// columns says where in a row the values of output 0 begin, for each column of the kernel. Divisions would take longer.
 	columns []int
@@ -21,16 +23,20 @@ type arranged struct {
 // valuesPerMicrosecond is the number of values that are copied in about a microsecond.
 const valuesPerMicrosecond = 8192
 
-// reserve takes the memory that a call needs.
-func (a *arranged) reserve(g geometry) {
+// reserve takes the memory that a call needs. narrow says that rows keep their order.
+func (a *arranged) reserve(g geometry, narrow bool) {
 	a.geometry = g
 	a.rows = g.height + 2*g.padding.Height
-	a.phases = min(g.stride.Width, reach(g.kernel.Width, g.dilation.Width))
-	a.phase = ceilDiv(g.width+2*g.padding.Width, g.stride.Width)
+	a.apart = g.stride.Width
+	if narrow {
+		a.apart = 1
+	}
+	a.phases = min(a.apart, reach(g.kernel.Width, g.dilation.Width))
+	a.phase = ceilDiv(g.width+2*g.padding.Width, a.apart)
 	a.columns = a.columns[:0]
 	for column := range g.kernel.Width {
 		from := column * g.dilation.Width
-		a.columns = append(a.columns, from%g.stride.Width*a.phase+from/g.stride.Width)
+		a.columns = append(a.columns, from%a.apart*a.phase+from/a.apart)
 	}
 	if n := g.in * a.rows * a.row(); !a.inOrder() && len(a.memory) < n {
 		a.memory = make([]float32, n)
@@ -38,11 +44,11 @@ func (a *arranged) reserve(g geometry) {
 }
 
 // inOrder reports whether x lies in the right order.
-func (a *arranged) inOrder() bool { return a.stride.Width == 1 && a.padding == (Pair{}) }
+func (a *arranged) inOrder() bool { return a.apart == 1 && a.padding == (Pair{}) }
 
-// arrange arranges the values of a part. workers may be nil.
-func (a *arranged) arrange(g geometry, x []float32, workers *pool.Pool) {
-	a.reserve(g)
+// arrange arranges the values of a part. narrow says that rows keep their order. workers may be nil.
+func (a *arranged) arrange(g geometry, narrow bool, x []float32, workers *pool.Pool) {
+	a.reserve(g, narrow)
 	a.x = x
 	if a.inOrder() {
 		a.values = x
@@ -73,7 +79,7 @@ func (a *arranged) Do(_, lo, hi int) {
 		}
 		from := a.x[(c*a.height+i)*a.width:][:a.width]
 		for first := range a.phases {
-			scatter(to[first*a.phase:][:a.phase], from, first-a.padding.Width, a.stride.Width)
+			scatter(to[first*a.phase:][:a.phase], from, first-a.padding.Width, a.apart)
 		}
 	}
 }
@@ -119,7 +125,7 @@ func (t *term) next(g *geometry) {
 }
 
 // start returns where the values lie that a weight multiplies, beginning with that of output 0, 0. The value of output i, j is
-// i·stride.Height·row() + j values behind.
+// i·stride.Height·row() + j·stride.Width/apart values behind.
 func (a *arranged) start(t term) int {
 	return (t.channel*a.rows+t.row*a.dilation.Height)*a.row() + a.columns[t.column]
 }
@@ -141,8 +147,9 @@ func (a *arranged) Panel(dst []float32, l, terms, j int) {
 		return
 	}
 	var at [panelColumns]int
+	step := a.stride.Width / a.apart
 	for i := range at {
-		at[i] = down*perRow + across
+		at[i] = down*perRow + across*step
 		if j+i >= last {
 			continue
 		}
@@ -160,7 +167,7 @@ func (a *arranged) Panel(dst []float32, l, terms, j int) {
 	}
 }
 
-// unroll writes count columns of the unrolled matrix from column first on, row-major without gaps.
+// unroll writes count columns of the unrolled matrix from column first on, row-major without gaps. Rows do not keep their order.
 func (a *arranged) unroll(dst []float32, first, count int) {
 	for t := (term{}); t.channel < a.in; t.next(&a.geometry) {
 		from, row := a.start(t), dst[:count]

@@ -178,16 +178,24 @@ func TestArrange(t *testing.T) {
 		return &Params{ImageLayer: l, dimensions: 2}
 	}
 	var a arranged
-	a.arrange(params(2, 3, 2).geometry(1, 5), []float32{1, 2, 3, 4, 5}, nil)
+	a.arrange(params(2, 3, 2).geometry(1, 5), false, []float32{1, 2, 3, 4, 5}, nil)
 	// The padded row is 0 0 1 2 3 4 5 0 0. No weight reaches its third value and those that are a stride apart from it.
 	row := []float32{0, 2, 5, 0, 3, 0}
 	want := slices.Concat(make([]float32, 12), row, make([]float32, 12))
 	if !slices.Equal(a.values, want) {
 		t.Errorf("arranged: %v, want %v", a.values, want)
 	}
+	a.arrange(params(2, 3, 2).geometry(1, 5), true, []float32{1, 2, 3, 4, 5}, nil)
+	want = slices.Concat(make([]float32, 18), []float32{0, 0, 1, 2, 3, 4, 5, 0, 0}, make([]float32, 18))
+	if !slices.Equal(a.values, want) {
+		t.Errorf("arranged: %v, want a padded row in its order, %v", a.values, want)
+	}
 	x := []float32{1, 2, 3}
-	if a.arrange(params(1, 1, 0).geometry(1, 3), x, nil); &a.values[0] != &x[0] {
-		t.Error("x was copied without need")
+	for stride := 1; stride < 4; stride++ {
+		narrow := stride > 1
+		if a.arrange(params(1, stride, 0).geometry(1, 3), narrow, x, nil); &a.values[0] != &x[0] {
+			t.Errorf("x was copied without need with a stride of %d", stride)
+		}
 	}
 	for _, test := range []struct {
 		to, first, stride int

@@ -76,6 +76,9 @@ func (o *own) sliding() bool {
 	return o.rows == nil || o.slides.weights != nil && width >= leastSliding && width*o.geometry.kernel.Width >= leastSlide
 }
 
+// narrow reports whether each panel of the unrolled matrix has outputs of more than one row.
+func (o *own) narrow() bool { return !o.sliding() && o.geometry.outWidth < panelColumns }
+
 // products is the number of multiplications that take about a microsecond.
 const products = 1 << 15
 
@@ -85,7 +88,7 @@ func (o *own) Run(s kernels.Shape, a *kernels.Args) error {
 	if o.together() {
 		each, parts := float64(o.geometry.out)*float64(o.geometry.terms())*float64(o.geometry.positions()), o.geometry.parts()
 		for i := range o.each {
-			o.each[i].input.reserve(o.geometry)
+			o.each[i].input.reserve(o.geometry, o.narrow())
 		}
 		o.workers.Run(parts, o.workers.Grain(parts, products/each, 1), o)
 	} else {
@@ -120,7 +123,7 @@ func (o *own) Do(worker, lo, hi int) {
 func (o *own) part(by *multiplier, part int, workers *pool.Pool) {
 	g, group := &o.geometry, part%o.geometry.groups
 	y := g.written(o.y, part)
-	by.input.arrange(*g, g.read(o.x, part), workers)
+	by.input.arrange(*g, o.narrow(), g.read(o.x, part), workers)
 	if o.sliding() {
 		o.slide(by, y, group, workers)
 	} else {
@@ -270,7 +273,7 @@ func (b *library) Run(s kernels.Shape, a *kernels.Args) error {
 				row[i] = bias
 			}
 		}
-		b.input.arrange(g, x, nil)
+		b.input.arrange(g, false, x, nil)
 		weights := b.weightsOf(group)
 		if g.kernel == Both(1) && g.stride == Both(1) && g.padding == (Pair{}) { // the unrolled matrix is x
 			b.multiply(g.out, n, g.in, weights, x, y, n)
