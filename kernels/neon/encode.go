@@ -54,6 +54,7 @@ var encodings = map[string]encoding{
 	"frintn.4s": two(0x4e218800, "frintn", "4s"),
 	"frintz.4s": two(0x4ea19800, "frintz", "4s"),
 	"fcvtns.4s": two(0x4e21a800, "fcvtns", "4s"),
+	"fcvtzs.4s": two(0x4ea1b800, "fcvtzs", "4s"),
 	"scvtf.4s":  two(0x4e21d800, "scvtf", "4s"),
 	"fcvtl":     {0x0e617800, "fcvtl v%[1]d.2d, v%[2]d.2s"},
 	"fcvtl2":    {0x4e617800, "fcvtl2 v%[1]d.2d, v%[2]d.4s"},
@@ -63,6 +64,9 @@ var encodings = map[string]encoding{
 	"add.4s":  three(0x4ea08400, "add", "4s"),
 	"sub.4s":  three(0x6ea08400, "sub", "4s"),
 	"add.2d":  three(0x4ee08400, "add", "2d"),
+	"sub.2d":  three(0x6ee08400, "sub", "2d"),
+	"xtn":     {0x0ea12800, "xtn v%[1]d.2s, v%[2]d.2d"},
+	"smull":   {0x0ea0c000, "smull v%[1]d.2d, v%[2]d.2s, v%[3]d.2s"},
 	"addv.4s": {0x4eb1b800, "addv s%[1]d, v%[2]d.4s"},
 	"ushl.4s": three(0x6ea04400, "ushl", "4s"),
 	"and.16b": three(0x4e201c00, "and", "16b"),
@@ -83,6 +87,8 @@ var encodings = map[string]encoding{
 	"rev64.4s":  two(0x4ea00800, "rev64", "4s"),
 	"ext.16b#8": {0x6e004000, "ext v%[1]d.16b, v%[2]d.16b, v%[3]d.16b, #8"},
 	"dup.4s":    {0x4e040400, "dup v%[1]d.4s, v%[2]d.s[0]"},
+	"dup.d[0]":  {0x4e080400, "dup v%[1]d.2d, v%[2]d.d[0]"},
+	"dup.d[1]":  {0x4e180400, "dup v%[1]d.2d, v%[2]d.d[1]"},
 	"movi":      {0x4f000400, "movi v%[1]d.4s, #0"},
 	"mov":       {0x4ea01c00, "mov v%[1]d.16b, v%[2]d.16b"}, // orr of a register and itself
 }

@@ -9,7 +9,7 @@ import (
 var plain = map[string]string{
 	"VADDPS": "fadd.4s", "VSUBPS": "fsub.4s", "VDIVPS": "fdiv.4s", "VADDPD": "fadd.2d", "VSUBPD": "fsub.2d",
 	"VMULPD": "fmul.2d", "VDIVPD": "fdiv.2d", "VANDPS": "and.16b", "VPAND": "and.16b", "VORPS": "orr.16b", "VXORPS": "eor.16b",
-	"VPADDD": "add.4s", "VPSUBD": "sub.4s", "VPADDQ": "add.2d", "VUNPCKLPS": "zip1.4s", "VUNPCKHPS": "zip2.4s",
+	"VPADDD": "add.4s", "VPSUBD": "sub.4s", "VPADDQ": "add.2d", "VPSUBQ": "sub.2d", "VUNPCKLPS": "zip1.4s", "VUNPCKHPS": "zip2.4s",
 	"VUNPCKLPD": "zip1.2d", "VUNPCKHPD": "zip2.2d", "VHADDPS": "faddp.4s",
 	// If one of the sources is NaN, FMAX and FMIN return NaN. VMAXPS and VMINPS return the operand in front.
 	"VMAXPS": "fmax.4s", "VMINPS": "fmin.4s", "VMAXPD": "fmax.2d", "VMINPD": "fmin.2d",
@@ -19,7 +19,9 @@ var plain = map[string]string{
 
 // single are the instructions of one source with one counterpart.
 var single = map[string]string{
-	"VSQRTPS": "fsqrt.4s", "VCVTPS2DQ": "fcvtns.4s", "VCVTDQ2PS": "scvtf.4s",
+	"VSQRTPS": "fsqrt.4s", "VCVTDQ2PS": "scvtf.4s",
+	// Numbers out of range become the nearest one in range. VCVTPS2DQ and VCVTTPS2DQ return the least one for all of them.
+	"VCVTPS2DQ": "fcvtns.4s", "VCVTTPS2DQ": "fcvtzs.4s",
 }
 
 // shuffles are the counterparts of VSHUFPS.
@@ -219,6 +221,17 @@ func (l *lowering) vectorInstruction(line *line) error {
 			v := l.do("dup.4s", l.load("FMOVS "+l.address(o[0], 0)+", F%[1]d", 1)[0])
 			l.set(halves{v, v})
 		}
+	case "VBROADCASTSD":
+		if o[0].kind == vector {
+			return fmt.Errorf("only a value in memory is known")
+		}
+		v := l.do("dup.d[0]", l.load("FMOVD "+l.address(o[0], 0)+", F%[1]d", 1)[0])
+		l.set(halves{v, v})
+	case "VMOVSD":
+		if o[last].kind == vector {
+			return fmt.Errorf("only a store is known")
+		}
+		l.steps = append(l.steps, step{format: "FMOVD F%[1]d, " + l.address(o[1], 0), registers: []register{l.value(0)[0]}, effect: true})
 	case "VBROADCASTF128":
 		v := l.load("FMOVQ "+l.address(o[0], 0)+", F%[1]d", 1)[0]
 		l.set(halves{v, v})
@@ -256,10 +269,10 @@ func (l *lowering) vectorInstruction(line *line) error {
 	case "VANDNPS":
 		b, a := l.value(0), l.value(1)
 		l.both(func(h int) register { return l.do("bic.16b", b[h], a[h]) })
-	case "VPSLLD", "VPSRAD", "VPSLLQ":
+	case "VPSLLD", "VPSRAD", "VPSLLQ", "VPSRLQ":
 		e := map[string]encoding{
 			"VPSLLD": shift("shl", "4s", int(o[0].value)), "VPSRAD": shift("sshr", "4s", int(o[0].value)),
-			"VPSLLQ": shift("shl", "2d", int(o[0].value)),
+			"VPSLLQ": shift("shl", "2d", int(o[0].value)), "VPSRLQ": shift("ushr", "2d", int(o[0].value)),
 		}[op]
 		a := l.value(1)
 		l.both(func(h int) register { return l.encoded(e, a[h]) })
@@ -308,11 +321,22 @@ func (l *lowering) vectorInstruction(line *line) error {
 	case "VMOVHLPS":
 		b, a := l.value(0), l.value(1)
 		l.set(halves{l.do("zip2.2d", b[0], a[0]), none})
+	case "VPMULDQ":
+		b, a := l.value(0), l.value(1)
+		l.both(func(h int) register { return l.do("smull", l.do("xtn", a[h]), l.do("xtn", b[h])) })
+	case "VPBLENDD":
+		b, a := l.value(1), l.value(2)
+		l.both(func(h int) register { return l.onto("bit.16b", a[h], b[h], l.words(int(o[0].value)>>(4*h))) })
 	case "VPERMPD":
+		a := l.value(1)
+		if lane, one := broadcastLane(line); one {
+			v := l.do(fmt.Sprintf("dup.d[%d]", lane%2), a[lane/2])
+			l.set(halves{v, v})
+			break
+		}
 		if o[0].value != 0b11_01_10_00 {
 			return fmt.Errorf("an unknown permutation")
 		}
-		a := l.value(1)
 		l.set(halves{l.do("zip1.2d", a[0], a[1]), l.do("zip2.2d", a[0], a[1])})
 	case "VPERMPS":
 		return l.permute()
@@ -438,6 +462,25 @@ func (l *lowering) permute() error {
 	}
 	l.set(result)
 	return nil
+}
+
+// broadcastLane returns the lane of 64 bits that VPERMPD writes to all lanes, if it does so.
+func broadcastLane(line *line) (lane int, one bool) {
+	v := line.operands[0].value
+	return int(v & 3), line.op == "VPERMPD" && line.operands[0].kind == immediate && v == v&3*0b01_01_01_01
+}
+
+// words returns a mask of the words of a register: those whose bits are set among the lowest four.
+func (l *lowering) words(bits int) register {
+	var mask strings.Builder
+	for word := range 4 {
+		all := byte(0)
+		if bits>>word&1 != 0 {
+			all = 0xff
+		}
+		mask.Write([]byte{all, all, all, all})
+	}
+	return l.constantIn(mask.String(), false)
 }
 
 // signs appends what gathers the signs of the lanes in the low bits of a general register.

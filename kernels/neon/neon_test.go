@@ -58,7 +58,8 @@ func TestWords(t *testing.T) {
 		}
 	}
 	// Every encoding, also those that no twin has, with registers whose bits differ.
-	names := []encoding{shift("shl", "4s", 23), shift("shl", "2d", 52), shift("sshr", "4s", 31), shift("ushr", "4s", 1)}
+	names := []encoding{shift("shl", "4s", 23), shift("shl", "2d", 52), shift("sshr", "4s", 31), shift("ushr", "4s", 1),
+		shift("ushr", "2d", 40)}
 	for _, e := range encodings {
 		names = append(names, e)
 	}
@@ -108,6 +109,9 @@ func TestErrors(t *testing.T) {
 		"an unknown predicate":                "\tVMOVUPS (AX), Y1\n\tVCMPPS $0x1e, Y1, Y1, Y2\n",
 		"an unknown shuffle":                  "\tVMOVUPS (AX), Y1\n\tVSHUFPS $0x1b, Y1, Y1, Y2\n",
 		"an unknown permutation":              "\tVMOVUPS (AX), Y1\n\tVPERMPD $0x1b, Y1, Y2\n",
+		"Y16 is a register of AVX-512 only":   "\tVMOVUPS (AX), Y16\n",
+		"only a value in memory is known":     "\tVMOVUPS (AX), Y1\n\tVBROADCASTSD X1, Y2\n",
+		"only a store is known":               "\tVMOVSD (AX), X1\n",
 		"halves are known":                    "\tVMOVUPS (AX), Y1\n\tVPERM2F128 $0x01, Y1, Y1, Y2\n",
 		"the lanes are not a constant":        "\tVMOVUPS (AX), Y1\n\tVMOVUPS (BX), Y2\n\tVPERMPS Y1, Y2, Y3\n",
 		"a half without a value is read":      "\tVMOVUPS (AX), X1\n\tVADDPS Y1, Y1, Y2\n",
@@ -215,6 +219,40 @@ GLOBL constants<>(SB), RODATA|NOPTR, $16
 	}
 	if got != want {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestLanes has instructions on lanes of 64 bits, and what becomes of them: instructions for each half, or one if both halves are
+// the same.
+func TestLanes(t *testing.T) {
+	vectorLine := regexp.MustCompile(`(?m)^\t?(?:WORD \S+ // )?(FLDPQ.+|DATA.+|[a-z][a-z0-9]+ v.+)$`)
+	for body, want := range map[string]string{
+		"VPERMPD $0x00, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v1.d[0]",
+		"VPERMPD $0x55, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v1.d[1]",
+		"VPERMPD $0xaa, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v0.d[0]",
+		"VPERMPD $0xff, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v0.d[1]",
+		"VPERMPD $0xd8, Y1, Y3": "FLDPQ (R0), (F2, F0); zip1 v1.2d, v2.2d, v0.2d; zip2 v0.2d, v2.2d, v0.2d",
+		"VBROADCASTSD (DX), Y3": "dup v0.2d, v0.d[0]",
+		"VPMULDQ Y2, Y1, Y3": "FLDPQ (R0), (F1, F4); FLDPQ (R1), (F0, F3); xtn v1.2s, v1.2d; xtn v0.2s, v0.2d; smull v2.2d, v1.2s, v0.2s; " +
+			"xtn v1.2s, v4.2d; xtn v0.2s, v3.2d; smull v0.2d, v1.2s, v0.2s",
+		"VPSUBQ Y2, Y1, Y3":    "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); sub v1.2d, v3.2d, v1.2d; sub v0.2d, v2.2d, v0.2d",
+		"VPSRLQ $0x28, Y1, Y3": "FLDPQ (R0), (F1, F0); ushr v1.2d, v1.2d, #40; ushr v0.2d, v0.2d, #40",
+		"VPBLENDD $0xa3, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); bit v3.16b, v1.16b, v5.16b; bit v2.16b, v0.16b, v4.16b; " +
+			"DATA constants<>+0(SB)/8, $0xffffffffffffffff; DATA constants<>+8(SB)/8, $0x0000000000000000; " +
+			"DATA constants<>+16(SB)/8, $0xffffffff00000000; DATA constants<>+24(SB)/8, $0xffffffff00000000",
+	} {
+		twin, _, err := translate(header+"\tVMOVUPS (AX), Y1\n\tVMOVUPS (CX), Y2\n\t"+body+"\n\tVMOVUPS Y3, (DX)\n\tRET\n", "test.s")
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+			continue
+		}
+		var lines []string
+		for _, m := range vectorLine.FindAllStringSubmatch(twin, -1) {
+			lines = append(lines, m[1])
+		}
+		if got := strings.Join(lines, "; "); got != want {
+			t.Errorf("%s becomes %s, want %s", body, got, want)
+		}
 	}
 }
 

@@ -53,6 +53,9 @@ type operand struct {
 	scale, disp int
 }
 
+// registers is the number of vector registers that AVX2 has.
+const registers = 16
+
 var (
 	textLine   = regexp.MustCompile(`^TEXT ·(\w+)\(SB\), ([\w|]+), \$(\d+)-(\d+)$`)
 	dataLine   = regexp.MustCompile(`^DATA (\w+)<>\+(\d+)\(SB\)/(\d+), \$(\S+)$`)
@@ -166,6 +169,9 @@ func parseOperand(s string, jump bool) (operand, error) {
 	}
 	if m := vectorName.FindStringSubmatch(s); m != nil {
 		n, _ := strconv.Atoi(m[2])
+		if n >= registers {
+			return operand{}, fmt.Errorf("%s is a register of AVX-512 only", s)
+		}
 		return operand{kind: vector, n: n, wide: m[1] != "X"}, nil
 	}
 	if m := globalName.FindStringSubmatch(s); m != nil {

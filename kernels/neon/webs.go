@@ -83,7 +83,7 @@ func (f *function) successors(i int) []int {
 // analyse finds the webs of a function. It fails if a register is read that was not written.
 func (t *text) analyse(f *function) (*analysis, error) {
 	// The definitions that reach each line, by register.
-	type reaching [16]map[int]bool
+	type reaching [registers]map[int]bool
 	before := make([]reaching, len(f.lines))
 	work := []int{0}
 	seen := make([]bool, len(f.lines))
@@ -171,10 +171,10 @@ var within = map[string]bool{
 	"VADDPS": true, "VSUBPS": true, "VMULPS": true, "VDIVPS": true, "VMAXPS": true, "VMINPS": true, "VSQRTPS": true,
 	"VADDPD": true, "VSUBPD": true, "VMULPD": true, "VDIVPD": true, "VMAXPD": true, "VMINPD": true, "VANDPS": true,
 	"VANDNPS": true, "VORPS": true, "VXORPS": true, "VPAND": true, "VPADDD": true, "VPSUBD": true, "VPADDQ": true,
-	"VPSLLD": true, "VPSRAD": true, "VPSLLQ": true, "VCMPPS": true, "VBLENDVPS": true, "VROUNDPS": true, "VCVTPS2DQ": true,
-	"VCVTDQ2PS": true, "VMOVAPS": true, "VMOVUPS": true, "VMOVUPD": true, "VMOVDQU": true, "VFMADD231PS": true,
-	"VFNMADD231PS": true, "VFMSUB231PS": true, "VFNMSUB231PS": true, "VFMADD213PS": true, "VFMADD213PD": true,
-	"VFMSUB213PS": true, "VFMADD132PS": true,
+	"VPSUBQ": true, "VPMULDQ": true, "VPSLLD": true, "VPSRAD": true, "VPSLLQ": true, "VPSRLQ": true, "VCMPPS": true,
+	"VBLENDVPS": true, "VROUNDPS": true, "VCVTPS2DQ": true, "VCVTTPS2DQ": true, "VCVTDQ2PS": true, "VMOVAPS": true,
+	"VMOVUPS": true, "VMOVUPD": true, "VMOVDQU": true, "VFMADD231PS": true, "VFNMADD231PS": true, "VFMSUB231PS": true,
+	"VFNMSUB231PS": true, "VFMADD213PS": true, "VFMADD213PD": true, "VFMSUB213PS": true, "VFMADD132PS": true,
 }
 
 // properties finds out what is known of webs: all is assumed, and what does not hold is taken away until nothing changes.
@@ -221,8 +221,11 @@ func (t *text) uniform(l *line, reads map[int]*web) bool {
 		return false
 	}
 	switch {
-	case l.op == "VBROADCASTSS", l.op == "VBROADCASTF128", l.clears():
+	case l.op == "VBROADCASTSS", l.op == "VBROADCASTSD", l.op == "VBROADCASTF128", l.clears():
 		return true
+	case l.op == "VPERMPD":
+		_, one := broadcastLane(l)
+		return one
 	case !within[l.op]:
 		return false
 	}
