@@ -40,7 +40,8 @@ darwin:
 
 # The tests of the NEON code on qemu's arm64 processor, if there is one. Nothing else is on the PATH of the tests, so that those
 # on the emulated GPU skip.
-NEON  := turn mel onset elementwise glu decibels softmax norm reduce sampling matmul/gemm conv1d resample recurrent stft fft/transform
+NEON  := turn mel onset elementwise glu decibels softmax norm reduce sampling matmul/gemm conv1d resample recurrent stft fft/transform \
+	phase
 TWINS := Op SameBits Touches Position Special Mpmath Loops Cells LSTM GRU EveryWidth Extremes Vector Layer Group Greedy \
 	Hostile Multiply Stays FIR Spectral Spread Chunks NoNumberOfTaps Lanes Unaligned Scale
 arm64:

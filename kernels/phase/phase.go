@@ -19,7 +19,8 @@
 //
 // Errors are distances on the circle, in cycles: those of 0.999 and 0.001 are 0.002 apart.
 //
-// A processor core adds up one after the other. Several cores first find the sums of blocks, and then the phases. So do the
+// A processor core adds up eight increments at a time. If it has neither AVX2 nor NEON, or if one of the eight is at least 2
+// cycles, it adds up one after the other. Several cores first find the sums of blocks, and then the phases. So do the
 // threadgroups of a GPU. The usual steps are New, once, and Accumulate for each block.
 //
 // Sources: F. R. Moore, Elements of Computer Music, Prentice Hall 1990, section 3.2 (the phase of an oscillator as a sum of
@@ -79,11 +80,12 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8 * n, Flops: 4 * n, Pieces: n / minBlock, Threads: n / 4, Launches: 2}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(2, kernels.InGo(
+		// Vector code. Short calls are not divided.
+		kernels.Revised(1, kernels.Revised(2, kernels.InGo(
 			func(Params) kernels.Runner { return kernels.RunnerFunc(serial) },
 			func(_ Params, workers *pool.Pool) kernels.Runner {
-				return &parallel{pool: workers, end: make([]sum, workers.Workers()+1)}
-			}), "go-parallel"),
+				return &parallel{pool: workers, end: make([]sum, workers.Workers())}
+			}), "go-parallel")),
 		kernels.KernelText("", appendScan),
 	},
 })

@@ -12,9 +12,14 @@ import (
 	"crossover/pool"
 )
 
-// fiveBlocks divides a call into five blocks on every machine.
+// fiveBlocks divides every call into at most five blocks on every machine.
 var fiveBlocks = kernels.Named("five blocks", func(*kernels.Backends, Params) (kernels.Runner, error) {
-	return &parallel{pool: pool.Shared(), end: make([]sum, 5)}, nil
+	const blocks = 4 // besides the first
+	t := &parallel{pool: pool.Shared(), end: make([]sum, blocks)}
+	return kernels.RunnerFunc(func(_ kernels.Shape, a *kernels.Args) error {
+		t.divide(blocks, a)
+		return nil
+	}), nil
 })
 
 // walked divides a call in ways that a launch plan takes only for many more increments.
@@ -48,7 +53,7 @@ func strict() *kernels.Op[Params] {
 }
 
 func TestOp(t *testing.T) {
-	kerneltest.Run(t, strict(), kerneltest.Options{Sizes: []int{1, 2, 3, 33, 127, 160, 257, 1000, 4099, 12289}, Most: 60_000,
+	kerneltest.Run(t, strict(), kerneltest.Options{Sizes: []int{1, 2, 3, 33, 127, 160, 257, 1000, 4099, 12289, 16_387}, Most: 60_000,
 		Emulated: 30_000})
 }
 
@@ -158,6 +163,109 @@ func TestSameBits(t *testing.T) {
 				t.Errorf("%s in blocks of %d: other bits than go in one piece", name, block)
 			}
 		}
+	}
+}
+
+// compare computes a block by the loops of this processor and by those in Go. It compares the bits of phases and of sums, and
+// what lies behind the phases.
+func compare(t *testing.T, begin sum, x []float32) {
+	t.Helper()
+	const behind = 9
+	n := len(x)
+	want, end := make([]float32, n+1), begin
+	want[n] = behind
+	end.accumulateGo(want[:n], x)
+	same := func(how string, got sum) {
+		t.Helper()
+		if got.lost != end.lost || got.units != end.units && !end.lost {
+			t.Fatalf("%d increments from %x, %s: the sum is %+v, want %+v", n, begin.units, how, got, end)
+		}
+	}
+	accumulated := func(how string, dst, src []float32) {
+		t.Helper()
+		got := begin
+		got.accumulate(dst[:n], src)
+		same(how, got)
+		for i, v := range want {
+			if math.Float32bits(dst[i]) != math.Float32bits(v) {
+				t.Fatalf("%d increments from %x, %s: phase %d is %g, want %g; %g", n, begin.units, how, i, dst[i], v, x)
+			}
+		}
+	}
+	inPlace := append(slices.Clone(x), behind)
+	accumulated("in place", inPlace, inPlace[:n])
+	apart := make([]float32, n+1)
+	apart[n] = behind
+	accumulated("apart", apart, x)
+	for how, advance := range map[string]func(*sum, []float32){"sum alone": (*sum).advance, "sum alone in Go": (*sum).advanceGo} {
+		got := begin
+		advance(&got, x)
+		same(how, got)
+	}
+}
+
+// TestLoops compares the loops of this processor with those in Go, at all lengths around turns of vector code.
+func TestLoops(t *testing.T) {
+	const most = 70
+	begins := []sum{{}, begun(0.7), begun(1 - 0x1p-53), {units: 1 << shift}, {lost: true}}
+	// One value for each sign, exponent and start of a fraction, with other bits behind it.
+	var all, below2 []float32
+	for i := range uint32(1 << 16) {
+		v := math.Float32frombits(i*0x9e37<<16 | i*40503>>3&0xffff)
+		all = append(all, v)
+		if abs(v) < 2 {
+			below2 = append(below2, v)
+		}
+	}
+	// Fractions at the exponents at which an increment has high parts, low parts, both, or bits that do not count.
+	var fractions []float32
+	for exponent := -60; exponent <= 0; exponent++ {
+		for _, fraction := range []float64{1, 1 + 0x1p-23, 1.5, 1.5 + 0x1p-23, 0x1.aaaaaap0, 2 - 0x1p-23} {
+			v := float32(math.Ldexp(fraction, exponent))
+			fractions = append(fractions, v, -v)
+		}
+	}
+	tone := make([]float32, 3*most)
+	kick(tone)
+	minusZero := float32(math.Copysign(0, -1))
+	for name, values := range map[string][]float32{
+		"all": all, "below 2": below2, "fractions": fractions, "tone": tone,
+		"denormals": {0, minusZero, 0x1p-149, -0x1p-149, 0x1p-126, -0x1p-126, 0x1p-127, -0x1p-127},
+		"greatest":  {2 - 0x1p-23},
+		"least":     {-2 + 0x1p-23},
+		"falling":   {-0x1p-53, -0x1.8p-53, -0x1p-54, -0x1p-30, -0x1.fffffep-31, -0.25, -1, -0x1.fffffep-30},
+		"wholes":    {1, -1, 1, 1, -1},
+		"halves":    {0.5, -0.5, 1.5, -1.5, 0x1p-31, -0x1p-31, 0x1.8p-30, -0x1.8p-30},
+		"huge":      {0.3, 2, -0.1, -2, 700.3, -1023.9, 1024, -1024, 0x1p63, -0x1p63, math.MaxFloat32},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n, at := 0, 0; n <= most || at < len(values); n++ {
+				block := make([]float32, n%(most+1))
+				for i := range block {
+					block[i] = values[(at+i)%len(values)]
+				}
+				at += len(block)
+				for _, begin := range begins {
+					compare(t, begin, block)
+				}
+			}
+		})
+	}
+	t.Run("places", func(t *testing.T) {
+		for n := 1; n <= most; n++ {
+			for at := range n {
+				for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 2, 2.25, 700.3, -1023.75, 1024, -1e30, 0x1p-149} {
+					for _, block := range [][]float32{slices.Clone(tone[:n]), slices.Clone(fractions[len(fractions)-n:])} {
+						block[at] = float32(v)
+						compare(t, begins[1], block)
+					}
+				}
+			}
+		}
+	})
+	// So many increments that the sums of low parts would overflow if nothing were carried.
+	for _, v := range []float32{0x1p-30 - 0x1p-53, -0x1p-30 + 0x1p-53, 2 - 0x1p-23} {
+		compare(t, begins[1], slices.Repeat([]float32{v}, 1<<14+5))
 	}
 }
 
@@ -281,4 +389,6 @@ func TestDistance(t *testing.T) {
 
 func TestProgram(t *testing.T) { kerneltest.Programs(t, &Op, Program, 700) }
 
-func BenchmarkPhase(b *testing.B) { kerneltest.Benchmark(b, &Op, Op.Lines[0], 512, 1<<14, 1<<20) }
+func BenchmarkPhase(b *testing.B) {
+	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1<<10, 1<<14, 1<<18, 1<<22)
+}

@@ -7,6 +7,9 @@ import (
 	"crossover/pool"
 )
 
+//go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg phase
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
+
 // sum is a phase as implementations on the processor add it up.
 type sum struct {
 	units uint64 // of 2⁻⁶⁴ of a cycle, a multiple of 2¹¹; whole cycles wrap by themselves
@@ -48,8 +51,8 @@ func (s sum) plus(t sum) sum { return sum{s.units + t.units, s.lost || t.lost} }
 // unusual adds an increment that is not below plain.
 func (s *sum) unusual(v float32) { *s = s.plus(begun(float64(v))) }
 
-// accumulate adds up the increments of src, and writes the phase after each of them to dst. dst may be src.
-func (s *sum) accumulate(dst, src []float32) {
+// accumulateGo adds up the increments of src, and writes the phase after each of them to dst. dst may be src.
+func (s *sum) accumulateGo(dst, src []float32) {
 	units, dst := s.units, dst[:len(src)]
 	for i, v := range src {
 		if !(v < plain && v > -plain) {
@@ -76,8 +79,8 @@ func lose(dst []float32) {
 	}
 }
 
-// advance is accumulate without its output. Four sums at a time do not wait for each other.
-func (s *sum) advance(src []float32) {
+// advanceGo is accumulateGo without its output. Four sums at a time do not wait for each other.
+func (s *sum) advanceGo(src []float32) {
 	var a, b, c, d uint64
 	for ; len(src) >= 4; src = src[4:] {
 		x := (*[4]float32)(src)
@@ -109,60 +112,76 @@ func serial(_ kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// minBlock is the number of increments in the shortest block that parallel gives to a worker: about a microsecond of work.
-// Two passes over fewer than leastParallel increments take longer than serial, by up to a half.
 const (
-	minBlock      = 512
-	leastParallel = 13 * minBlock
+	// minBlock is the number of increments in the shortest block that parallel gives to a worker: about a microsecond of work.
+	minBlock = 2048
+
+	// Two passes over fewer than leastParallel increments may take longer than serial.
+	leastParallel = 8 * minBlock
+
+	// A sum takes a third of the time of its phases.
+	sumsPerBlock = 3
+
+	// line is the number of phases in a line of a cache. Blocks are whole lines, so that no two workers write to the same one.
+	line = 16
 )
 
-// parallel computes a call on the workers of a pool. There is one block more than there are workers. The first pass computes
-// the first block, and the sums of all others but the last. The second pass computes all blocks but the first.
+// parallel computes a call on the workers of a pool, in as many blocks as there are workers and a shorter one in front of them.
+// The first pass computes the first block and, at the same time, the sums of all others but the last. The second pass
+// computes the others.
 type parallel struct {
 	pool     *pool.Pool
 	end      []sum // at the end of every block but the last
 	dst, src []float32
-	block    int
+	first    int  // increments in the first block
+	block    int  // increments in the others; the last may have fewer
 	second   bool // which pass
 }
 
 func (t *parallel) Run(s kernels.Shape, a *kernels.Args) error {
-	blocks := min(len(t.end), len(a[in])/minBlock)
-	// Two blocks would gain nothing: each of the two passes would compute one block.
-	if blocks < 3 || len(a[in]) < leastParallel {
-		return serial(s, a)
+	n := len(a[in])
+	// One worker would gain nothing.
+	if blocks := min(len(t.end), n/minBlock); blocks > 1 && n >= leastParallel {
+		t.divide(blocks, a)
+		return nil
 	}
+	return serial(s, a)
+}
+
+// divide computes a call in the first block and at most as many others as blocks says.
+func (t *parallel) divide(blocks int, a *kernels.Args) {
 	t.dst, t.src = a[out], a[in]
-	t.block = (len(t.src)-1)/blocks + 1
-	blocks = (len(t.src)-1)/t.block + 1
+	n := len(t.src)
+	t.first = n / (sumsPerBlock*blocks + 1) / line * line
+	t.block = divideUp(n-t.first, blocks*line) * line
+	blocks = divideUp(n-t.first, t.block)
 
 	clear(t.end)
 	t.end[0] = begun(kernels.Float64s(a[before])[0])
 	t.second = false
-	t.pool.Run(blocks-1, 1, t)
-	for i := 1; i < blocks-1; i++ {
+	t.pool.Run(blocks, 1, t)
+	for i := 1; i < blocks; i++ {
 		t.end[i] = t.end[i-1].plus(t.end[i])
 	}
 	t.second = true
-	t.pool.Run(blocks-1, 1, t)
-	kernels.Float64s(a[after])[0] = t.end[blocks-2].phase()
+	t.pool.Run(blocks, 1, t)
+	kernels.Float64s(a[after])[0] = t.end[blocks-1].phase()
 	t.dst, t.src = nil, nil
-	return nil
 }
 
 // Do computes the blocks from lo to hi−1 in the first pass. In the second pass it computes the block after each of them, from
 // the sum at its end. It overwrites that sum, which nobody else needs.
 func (t *parallel) Do(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		from, to := i*t.block, min((i+1)*t.block, len(t.src))
+		end := t.first + i*t.block
 		switch {
 		case t.second:
-			from, to = to, min(to+t.block, len(t.src))
-			t.end[i].accumulate(t.dst[from:to], t.src[from:to])
+			next := min(end+t.block, len(t.src))
+			t.end[i].accumulate(t.dst[end:next], t.src[end:next])
 		case i == 0:
-			t.end[0].accumulate(t.dst[:to], t.src[:to])
+			t.end[0].accumulate(t.dst[:end], t.src[:end])
 		default:
-			t.end[i].advance(t.src[from:to])
+			t.end[i].advance(t.src[end-t.block : end])
 		}
 	}
 }
