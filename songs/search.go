@@ -84,41 +84,74 @@ func (c *costs) hasGPU() bool {
 
 // Entrant is a route that is measured against others.
 type Entrant struct {
-	Name    string // "best-1" to "best-3", "stages", "processor", "gpu"
-	Route   Route
-	Seconds float64 // predicted; 0 if that is not possible
-	OnGPU   bool    // a stage may run on a GPU
+	Name     string // "best-1" to "best-3", "stages", "processor", "gpu", "followed"
+	Route    Route
+	Seconds  float64 // predicted; 0 if that is not possible
+	OnGPU    bool    // a stage may run on a GPU
+	OneSided bool    // everything is on the processor, or everything that can be on the GPU
 }
 
-// Entrants returns the routes that are worth measuring for calls with inputs of so many elements, after so many others: the three best forecasts, each stage as
-// the dispatcher chooses, everything on the processor, and everything on the GPU. A route is there once, by its first name, and
-// those for which the calibration knows too little are left out.
+// entrant returns a route as an entrant.
+func (c *costs) entrant(name string, r Route) Entrant {
+	e := Entrant{Name: name, Route: r, OnGPU: slices.Contains(r, "") && c.hasGPU()}
+	if !slices.Contains(r, "") {
+		e.Seconds = c.seconds(r)
+	}
+	for i, name := range r {
+		e.OnGPU = e.OnGPU || slices.ContainsFunc(c.onGPU[i], func(m cost) bool { return m.implementation == name })
+	}
+	return e
+}
+
+// Entrants returns the routes that are worth measuring for calls with inputs of so many elements, after so many others: each stage
+// as the dispatcher chooses, the three best forecasts, everything on the processor, and everything on the GPU. A route is there
+// once, by its first name, and those for which the calibration knows too little are left out.
 func (p *Pipeline) Entrants(calls int, elements ...int) ([]Entrant, error) {
 	c, err := p.costs(elements, calls)
 	if err != nil {
 		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}
 	var all []Entrant
-	add := func(name string, r Route) {
-		if slices.ContainsFunc(all, func(e Entrant) bool { return slices.Equal(e.Route, r) }) {
-			return
+	add := func(name string, r Route) *Entrant {
+		at := slices.IndexFunc(all, func(e Entrant) bool { return slices.Equal(e.Route, r) })
+		if at < 0 {
+			at, all = len(all), append(all, c.entrant(name, r))
 		}
-		e := Entrant{Name: name, Route: r, OnGPU: slices.Contains(r, "") && c.hasGPU()}
-		if !slices.Contains(r, "") {
-			e.Seconds = c.seconds(r)
-		}
-		for i, name := range r {
-			e.OnGPU = e.OnGPU || slices.ContainsFunc(c.onGPU[i], func(m cost) bool { return m.implementation == name })
-		}
-		all = append(all, e)
+		return &all[at]
 	}
 	add("stages", make(Route, len(p.w.Stages)))
 	for i, f := range c.best(3) {
 		add([]string{"best-1", "best-2", "best-3"}[i], f.Route)
 	}
-	add("processor", c.alone(false))
+	add("processor", c.alone(false)).OneSided = true
 	if c.hasGPU() {
-		add("gpu", c.alone(true))
+		add("gpu", c.alone(true)).OneSided = true
 	}
 	return all, nil
+}
+
+// Followed returns the route that a new pipeline of the graph follows in its first call with inputs of so many elements, and why.
+// A stage that the dispatcher chooses has no name in it. Followed fails if the graph does not take such inputs.
+func (p *Pipeline) Followed(elements ...int) (e Entrant, reason string, err error) {
+	if _, err := p.Elements(elements...); err != nil {
+		return e, "", err
+	}
+	c, err := p.costs(elements, 0)
+	if err != nil {
+		return e, "", fmt.Errorf("songs: %s: %w", p.w.Name, err)
+	}
+	first, err := NewOn(p.backends, p.dispatcher, p.w.Graph)
+	if err != nil {
+		return e, "", err
+	}
+	defer first.Close()
+	first.lengths = elements
+	if err := first.plan(); err != nil {
+		return e, "", fmt.Errorf("songs: %s: %w", p.w.Name, err)
+	}
+	r := first.route
+	if r == nil {
+		r = make(Route, len(p.w.Stages))
+	}
+	return c.entrant("followed", slices.Clone(r)), first.reason, nil
 }

@@ -19,11 +19,8 @@ import (
 	"crossover/sweeps"
 )
 
-// everyPipeline is what --pipelines without names stands for, and pipelinesBudget its default budget.
-const (
-	everyPipeline   = "all"
-	pipelinesBudget = 2 * time.Minute
-)
+// pipelinesBudget is the default budget of --pipelines.
+const pipelinesBudget = 2 * time.Minute
 
 // checkPipelines refuses flags that --pipelines has no use for, and names of no pipeline.
 func (o *options) checkPipelines() error {
@@ -35,16 +32,9 @@ func (o *options) checkPipelines() error {
 			return command.Usage("--pipelines with --%s: whole pipelines are measured, warm and one call at a time (leave one of the two out)", flag)
 		}
 	}
-	if slices.Equal(o.pipelines, []string{everyPipeline}) {
-		o.pipelines = race.Names
-	}
-	if len(o.pipelines) == 0 {
-		return command.Usage("--pipelines is empty: want some of %s, or --pipelines alone for all", strings.Join(race.Names, ", "))
-	}
-	for _, name := range o.pipelines {
-		if !slices.Contains(race.Names, name) {
-			return command.Usage("--pipelines %.40q: no such pipeline (want some of %s)", name, strings.Join(race.Names, ", "))
-		}
+	var err error
+	if o.pipelines, err = race.Named(o.pipelines); err != nil {
+		return command.Usage("%w", err)
 	}
 	if !o.given("budget") {
 		o.budget = pipelinesBudget
@@ -70,16 +60,9 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	if err := command.Writable(filepath.Dir(file)); err != nil {
 		return err
 	}
-	var sessions []race.Session
-	for _, name := range race.Names {
-		if !slices.Contains(o.pipelines, name) {
-			continue
-		}
-		more, err := race.Usual(name, input)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		sessions = append(sessions, more...)
+	sessions, err := race.AllUsual(o.pipelines, input)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(stderr, "calibrate: %s · %s · budget %.0f s · seed %d\n", of.host.ID, command.Plural(len(o.pipelines), "pipeline"), o.budget.Seconds(), o.seed)
 	begin := time.Now()

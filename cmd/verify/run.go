@@ -21,6 +21,7 @@ import (
 	"crossover/harness"
 	"crossover/host"
 	"crossover/kernels"
+	"crossover/songs/race"
 	"crossover/sweeps"
 )
 
@@ -29,6 +30,8 @@ type options struct {
 	calibration string
 	ops         string
 	shapes      string
+	pipelines   []string // nil if the cases and the shapes are checked
+	audio       string
 	budget      time.Duration
 	defaults    bool // whether budget is the default one
 	seed        uint64
@@ -49,6 +52,9 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
 	flags.StringVar(&o.shapes, "shapes", "", "weigh shapes by the calls in this `file`, as dispatch's Record writes it")
+	flags.StringSliceVar(&o.pipelines, "pipelines", nil, "check nothing but the routes of these `pipelines`: analysis, separator, synthesiser, decoder, by default all, in 2m by default")
+	flags.Lookup("pipelines").NoOptDefVal = race.All
+	flags.StringVar(&o.audio, "audio", "", "with --pipelines, analyse and separate this PCM WAV `file`")
 	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m (6m with a GPU)")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and shapes, and of the order (default: from the clock, printed)")
 	flags.BoolVar(&o.json, "json", false, "print the findings as JSON instead of the table")
@@ -62,6 +68,13 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o.defaults = !flags.Changed("budget")
 	if o.budget < time.Second || o.budget > 24*time.Hour {
 		return nil, false, command.Usage("--budget %v: want a duration from 1s to 24h, e.g. 2m", o.budget)
+	}
+	if flags.Changed("pipelines") {
+		if err := o.checkPipelines(); err != nil {
+			return nil, false, err
+		}
+	} else if o.audio != "" {
+		return nil, false, command.Usage("--audio without --pipelines: cases and shapes are checked on what they were calibrated on")
 	}
 	if !flags.Changed("seed") {
 		o.seed = uint64(time.Now().UnixNano()) ^ uint64(os.Getpid())
@@ -104,6 +117,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if entry == nil {
 		return &command.Error{Code: command.ExitNoEntry, Err: fmt.Errorf(
 			"%s: %s; verify takes a host's own entry alone, and go run ./cmd/calibrate makes one", o.calibration, dispatcher.Fallback())}
+	}
+	if o.pipelines != nil {
+		return o.judgePipelines(ctx, machine, entry, dispatcher, stdout, stderr)
 	}
 	v, err := o.verification(entry, machine, stderr)
 	if err != nil {

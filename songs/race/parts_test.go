@@ -94,7 +94,7 @@ func TestMeasureDivides(t *testing.T) {
 // The parts of a route and what lies between are as long as its calls, whatever recording costs. Slow routes have no parts.
 func TestDivide(t *testing.T) {
 	d, g := gains(t)
-	r, err := newRace(kernels.Here(), d, &Session{g, "short", [][][]float32{{make([]float32, 6400)}, {make([]float32, 6400)}}})
+	r, err := newRace(kernels.Here(), d, &Session{g, "short", [][][]float32{{make([]float32, 6400)}, {make([]float32, 6400)}}}, (*songs.Pipeline).Entrants)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,8 @@
 // Package race measures pipelines: whole calls by several routes, interleaved in one sweep. It keeps no clock of its own.
 //
 // The usual steps are [Usual], or Sessions of a program's own, then Measure, and then calibration.Update with
-// [calibration.Host.SetPipeline], so that pipelines of package songs follow the route that won.
+// [calibration.Host.SetPipeline], so that pipelines of package songs follow the route that won. On another day, [Judge] times that
+// route against the others again.
 package race
 
 import (
@@ -64,18 +65,8 @@ func Enough(all []Measured, budget time.Duration) time.Duration {
 // budget, for all sessions together, and everything else that a sweep needs but its planner. A session for which the budget is
 // too short has no routes. Measure fails if a graph or an input is wrong, or if ctx ends.
 func Measure(ctx context.Context, b *kernels.Backends, d *dispatch.Dispatcher, sessions []Session, o sweeps.Options) ([]Measured, error) {
-	var races []*race
-	var cases []kernels.Case
-	for i := range sessions {
-		r, err := newRace(b, d, &sessions[i])
-		if err != nil {
-			return nil, err
-		}
-		races, cases = append(races, r), append(cases, r.kernelsCase())
-	}
-	o.Planner = func(c *kernels.Case) sweeps.Planner { return &visits{size: c.Axis.Min} }
 	o.Budget -= o.Budget / partsShare
-	results, err := sweeps.Run(ctx, cases, o)
+	races, results, err := run(ctx, b, d, sessions, o, (*songs.Pipeline).Entrants)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +80,25 @@ func Measure(ctx context.Context, b *kernels.Backends, d *dispatch.Dispatcher, s
 	}
 	return all, forecast(races, all)
 }
+
+// run times sessions, each by its entrants.
+func run(ctx context.Context, b *kernels.Backends, d *dispatch.Dispatcher, sessions []Session, o sweeps.Options, entrants entering) ([]*race, []*sweeps.Result, error) {
+	var races []*race
+	var cases []kernels.Case
+	for i := range sessions {
+		r, err := newRace(b, d, &sessions[i], entrants)
+		if err != nil {
+			return nil, nil, err
+		}
+		races, cases = append(races, r), append(cases, r.kernelsCase())
+	}
+	o.Planner = func(c *kernels.Case) sweeps.Planner { return &visits{size: c.Axis.Min} }
+	results, err := sweeps.Run(ctx, cases, o)
+	return races, results, err
+}
+
+// entering returns the entrants of a race, for calls of a pipeline with inputs of so many elements, after so many others.
+type entering func(p *songs.Pipeline, calls int, elements ...int) ([]songs.Entrant, error)
 
 // partsShare is the part of the budget that is left for recording what routes consist of: one in so many.
 const partsShare = 5
@@ -146,7 +156,7 @@ type race struct {
 	revisions  []calibration.StageRevision
 }
 
-func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session) (*race, error) {
+func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session, entrants entering) (*race, error) {
 	p, err := songs.NewOn(b, d, s.Graph)
 	if err != nil {
 		return nil, err
@@ -167,7 +177,7 @@ func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session) (*race, er
 	if r.elements, err = p.Elements(inputs...); err != nil {
 		return nil, err
 	}
-	r.entrants, err = p.Entrants(r.middle(), inputs...)
+	r.entrants, err = entrants(p, r.middle(), inputs...)
 	return r, err
 }
 

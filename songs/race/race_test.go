@@ -78,7 +78,7 @@ func TestMeasure(t *testing.T) {
 
 // A route whose values are wrong is not timed.
 func TestWrongValues(t *testing.T) {
-	r, err := newRace(kernels.Here(), nil, &Session{analysis(t), "short", [][][]float32{{kernels.GeneratedInput().Samples[:2000]}}})
+	r, err := newRace(kernels.Here(), nil, &Session{analysis(t), "short", [][][]float32{{kernels.GeneratedInput().Samples[:2000]}}}, (*songs.Pipeline).Entrants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestStrangeRecordings(t *testing.T) {
 }
 
 func TestNoCalls(t *testing.T) {
-	if _, err := newRace(kernels.Here(), nil, &Session{Graph: analysis(t), Length: "none"}); err == nil {
+	if _, err := newRace(kernels.Here(), nil, &Session{Graph: analysis(t), Length: "none"}, (*songs.Pipeline).Entrants); err == nil {
 		t.Error("a session without calls is measured")
 	}
 }

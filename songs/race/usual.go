@@ -2,6 +2,8 @@ package race
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"crossover/kernels"
 	"crossover/kernels/biquad"
@@ -17,6 +19,40 @@ import (
 
 // Names are the pipelines of Usual.
 var Names = []string{"analysis", "separator", "synthesiser", "decoder"}
+
+// All stands for all names on a command line.
+const All = "all"
+
+// Named returns the names that a command line asks for. It fails if there is none, or if one is no pipeline.
+func Named(names []string) ([]string, error) {
+	switch {
+	case slices.Equal(names, []string{All}):
+		return Names, nil
+	case len(names) == 0:
+		return nil, fmt.Errorf("--pipelines is empty: want some of %s, or --pipelines alone for all", strings.Join(Names, ", "))
+	}
+	for _, name := range names {
+		if !slices.Contains(Names, name) {
+			return nil, fmt.Errorf("--pipelines %.40q: no such pipeline (want some of %s)", name, strings.Join(Names, ", "))
+		}
+	}
+	return names, nil
+}
+
+// AllUsual returns the sessions of [Usual] for some pipelines, in the order of Names.
+func AllUsual(names []string, in kernels.Input) (all []Session, err error) {
+	for _, name := range Names {
+		if !slices.Contains(names, name) {
+			continue
+		}
+		more, err := Usual(name, in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
 
 // Usual returns sessions of a pipeline with parameters that programs have. in is the recording for those that take one. It is
 // repeated where it is too short. Usual fails for another name than those of Names, and for a recording that the pipeline
