@@ -153,24 +153,21 @@ func Tail(values []float64, share float64) (float64, bool) {
 	return Quantile(values, share), true
 }
 
-// Overheads returns the medians of what of a stage's wall time is launch, copies, waiting for something else than kernels, and
-// kernels. ok is false if no GPU told.
-func (st *Stage) Overheads() (launch, copies, wait, kernels float64, ok bool) {
-	if len(st.Device) == 0 {
-		return
-	}
-	var of [4][]float64
+// Overheads says what of a stage's wall time is launch, copies, waiting for something else than kernels, and kernels, in seconds, by
+// call.
+type Overheads struct{ Launch, Copies, Wait, Kernels []float64 }
+
+// Overheads returns those of a stage. ok is false if no GPU told.
+func (st *Stage) Overheads() (of Overheads, ok bool) {
 	for _, d := range st.Device {
 		busy, moving := d.Busy, d.Transfers()
 		if busy == 0 {
 			busy = d.Span // the device tells no more
 		}
-		for k, v := range []float64{d.Launch, d.In + d.Out + moving, max(0, d.Wait-busy-moving), busy} {
-			of[k] = append(of[k], v)
-		}
+		of.Launch, of.Copies = append(of.Launch, d.Launch), append(of.Copies, d.In+d.Out+moving)
+		of.Wait, of.Kernels = append(of.Wait, max(0, d.Wait-busy-moving)), append(of.Kernels, busy)
 	}
-	at := func(k int) float64 { return Quantile(of[k], 0.5) }
-	return at(0), at(1), at(2), at(3), true
+	return of, len(st.Device) > 0
 }
 
 // Efficiency returns the share of a list's wall time in which kernels run, from 0 to 1, and the median pause between its kernels

@@ -145,9 +145,9 @@ func TestBottleneckOfAList(t *testing.T) {
 	if worst[0].Name != "a + b (launch, copies and waits)" || !near(worst[0].At, 0.2) || worst[1].Name != "a + b" || !near(worst[1].At, 0.9) {
 		t.Errorf("bottlenecks %+v", worst)
 	}
-	launch, copies, wait, kernels, ok := p.Stages[0].Overheads()
-	if !ok || !near(launch, 2e-3) || !near(copies, 4e-3) || !near(wait, 2e-3) || !near(kernels, 2e-3) {
-		t.Errorf("launch %g, copies %g, wait %g, kernels %g", launch, copies, wait, kernels)
+	o, ok := p.Stages[0].Overheads()
+	if !ok || len(o.Launch) != 1 || !near(o.Launch[0], 2e-3) || !near(o.Copies[0], 4e-3) || !near(o.Wait[0], 2e-3) || !near(o.Kernels[0], 2e-3) {
+		t.Errorf("%+v", o)
 	}
 	if _, gap, _ := p.Stages[0].Efficiency(); !near(gap, 0.5e-3) {
 		t.Errorf("a pause of %g s between three kernels, want 0.5 ms", gap)

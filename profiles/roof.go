@@ -88,7 +88,8 @@ func (p *Profile) Bottlenecks(n int) []Bottleneck {
 		st := &p.Stages[i]
 		wall := Quantile(st.Wall, 0.5)
 		bound, known := p.Bound(st)
-		if _, copies, _, kernels, ok := st.Overheads(); ok {
+		if o, ok := st.Overheads(); ok {
+			copies, kernels := Quantile(o.Copies, 0.5), Quantile(o.Kernels, 0.5)
 			add(st.Name+" (launch, copies and waits)", wall-kernels, 0, func(b Bottleneck) string {
 				return fmt.Sprintf("%s: launching, copying and waiting take %s of the call, of which copies are %s: with kernels alone the call would take %.2f of its time.",
 					st.Name, Percent(b.Share), Percent(copies/call), b.At)

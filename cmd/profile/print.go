@@ -26,9 +26,7 @@ func report(w io.Writer, p *profiles.Profile) error {
 	for _, line := range command.Align(rows, 3, 4, 5, 6, 7, 8, 9, 10) {
 		fmt.Fprintln(&out, line)
 	}
-	for i := range p.Stages {
-		fmt.Fprint(&out, list(&p.Stages[i]))
-	}
+	fmt.Fprint(&out, lists(p))
 	fmt.Fprintln(&out)
 	for _, r := range p.Roofs {
 		fmt.Fprintln(&out, command.Wrap(roofLine(&r)))
@@ -61,17 +59,36 @@ func row(p *profiles.Profile, st *profiles.Stage, call float64) []string {
 	return cells
 }
 
-// list returns the lines about a list of kernels, or "".
-func list(st *profiles.Stage) string {
-	launch, copies, wait, kernels, ok := st.Overheads()
-	if !ok {
+// lists returns the table of lists of kernels: where the time of each went. It is "" if no GPU told.
+func lists(p *profiles.Profile) string {
+	rows := [][]string{{"list of kernels", "time in", "median", "p95", "p99"}}
+	var remarks []string
+	for i := range p.Stages {
+		st := &p.Stages[i]
+		o, ok := st.Overheads()
+		if !ok {
+			continue
+		}
+		name := st.Name
+		for _, part := range []struct {
+			name    string
+			seconds []float64
+		}{{"launch", o.Launch}, {"copies", o.Copies}, {"waits", o.Wait}, {"kernels", o.Kernels}} {
+			rows = append(rows, []string{name, part.name, duration(profiles.Quantile(part.seconds, 0.5)), tail(part.seconds, 0.95), tail(part.seconds, 0.99)})
+			name = ""
+		}
+		if efficiency, gap, told := st.Efficiency(); told {
+			remarks = append(remarks, fmt.Sprintf("%s: kernels run for %s of its time, with pauses of %s", st.Name, profiles.Percent(efficiency), duration(gap)))
+		}
+	}
+	if len(rows) == 1 {
 		return ""
 	}
-	text := fmt.Sprintf("%s: launch %s, copies %s, waits %s, kernels %s", st.Name, duration(launch), duration(copies), duration(wait), duration(kernels))
-	if efficiency, gap, told := st.Efficiency(); told {
-		text += fmt.Sprintf("; kernels run for %s of its time, with pauses of %s", profiles.Percent(efficiency), duration(gap))
+	text := "\n" + strings.Join(command.Align(rows, 2, 3, 4), "\n") + "\n"
+	for _, remark := range remarks {
+		text += command.Wrap(remark) + "\n"
 	}
-	return command.Wrap(text) + "\n"
+	return text
 }
 
 // roofLine says what a processor can do.

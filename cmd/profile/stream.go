@@ -47,7 +47,7 @@ func (s *streaming) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.block, "block", 512, "with --stream: samples of a block")
 	flags.Float64Var(&s.rate, "rate", 44100, "with --stream: samples a second")
 	flags.IntVar(&s.streams, "streams", 1, "with --stream: streams at a time")
-	flags.Float64Var(&s.seconds, "seconds", 60, "with --stream: seconds of audio; a quarter of them is for trying implementations")
+	flags.Float64Var(&s.seconds, "seconds", 80, "with --stream: seconds of audio; a quarter of them is for trying implementations")
 	flags.BoolVar(&s.fast, "fast", false, "with --stream: one block after the other, without waiting for its time, all by the route of the calibration")
 	flags.Uint64Var(&s.seed, "seed", 1, "with --stream: seed of the order in which routes take turns")
 }
@@ -191,8 +191,8 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 			continue // a spare route that was not needed
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", route.Name, command.Thousands(route.Blocks), route.Underruns, milli(c.P50),
-			rare(c.P95, 20, route.Blocks), rare(c.P99, 100, route.Blocks), rare(c.P999, 1000, route.Blocks), milli(c.Worst),
-			rare(l.P999, 1000, route.Blocks), milli(l.Worst))
+			rare(c.P95, 20, route.Blocks), rare(c.P99, 100, route.Blocks), rare(c.P999, rarest, route.Blocks), milli(c.Worst),
+			rare(l.P999, rarest, route.Blocks), milli(l.Worst))
 	}
 	t.Flush()
 	fmt.Fprintln(stdout)
@@ -206,7 +206,19 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 	for _, finding := range findings(r) {
 		fmt.Fprintln(stdout, finding)
 	}
+	fewest := rarest
+	for _, route := range r.Routes {
+		if route.Blocks > 0 {
+			fewest = min(fewest, route.Blocks)
+		}
+	}
+	if fewest < rarest {
+		fmt.Fprintf(stdout, "A dash stands where a route has too few blocks: about --seconds %.0f has enough.\n", math.Ceil(1.05*s.seconds*rarest/float64(fewest)))
+	}
 }
+
+// rarest is the number of blocks of which the rarest quantile leaves one out.
+const rarest = 1000
 
 // findings says what a report shows, in a sentence each.
 func findings(r *stream.Report) (all []string) {
