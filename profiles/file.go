@@ -103,6 +103,9 @@ func (p *Profile) check() error {
 			}
 		}
 	}
+	if !(p.Loading >= 0) || math.IsInf(p.Loading, 0) {
+		return fmt.Errorf("loading_seconds is %g", p.Loading)
+	}
 	for _, v := range p.Calls {
 		if v == 0 {
 			return errors.New("a call takes no time")

@@ -18,6 +18,7 @@ type Profile struct {
 	Recording  string    `json:"recording"` // or what a call computes, if Samples is 0
 	Samples    int       `json:"samples"`
 	SampleRate float64   `json:"sample_rate_hz"`
+	Loading    float64   `json:"loading_seconds,omitempty"` // of the recording, once, before all calls; 0 if it was generated
 
 	Calls       []float64 `json:"call_seconds"`
 	Between     []float64 `json:"between_seconds"` // by call: the time outside of all stages

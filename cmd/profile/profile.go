@@ -106,12 +106,14 @@ func newAnalysis(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.
 
 // profile times calls of a pipeline over a recording, prints what it found, and writes what the options ask for.
 func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Writer) error {
-	recording := kernels.GeneratedInput()
+	recording, loading := kernels.GeneratedInput(), 0.0
 	if o.audio != "" {
 		var err error
+		begin := time.Now()
 		if recording, err = audio.ReadWAV(o.audio); err != nil {
 			return err
 		}
+		loading = time.Since(begin).Seconds()
 	}
 	d, err := load(o.calibration, stderr)
 	if err != nil {
@@ -131,7 +133,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		return err
 	}
 	p.Created, p.Commit, p.Pipeline, p.Plan = time.Now().UTC().Truncate(time.Second), command.Commit(), o.pipeline, o.plan
-	p.Recording, p.Samples, p.SampleRate = s.recording, s.samples, s.rate
+	p.Recording, p.Samples, p.SampleRate, p.Loading = s.recording, s.samples, s.rate, loading
 	_, p.Host = command.HostFacts()
 	if p.Roofs, err = m.roofs(ctx, p); err != nil {
 		return interrupted(ctx, err)
