@@ -18,7 +18,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"crossover/audio"
+	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/dispatch"
 	"crossover/host"
 	"crossover/kernels"
 	"crossover/plots"
@@ -33,7 +35,7 @@ type streaming struct {
 	fast           bool
 	seed           uint64
 
-	pipeline, audio, calibration, json, plots string
+	pipeline, audio, calibration, afterIdle, json, plots string
 }
 
 const (
@@ -48,12 +50,13 @@ func (s *streaming) flags(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.rate, "rate", 44100, "with --stream: samples a second")
 	flags.IntVar(&s.streams, "streams", 1, "with --stream: streams at a time")
 	flags.Float64Var(&s.seconds, "seconds", 80, "with --stream: seconds of audio; a quarter of them is for trying implementations")
+	flags.StringVar(&s.afterIdle, "after-idle", "", "with --stream: compare with the choices of this `file` too, which go run ./cmd/calibrate --state after-idle -o FILE wrote")
 	flags.BoolVar(&s.fast, "fast", false, "with --stream: one block after the other, without waiting for its time, all by the route of the calibration")
 	flags.Uint64Var(&s.seed, "seed", 1, "with --stream: seed of the order in which routes take turns")
 }
 
 // streamFlags are the flags that say nothing without --stream.
-var streamFlags = []string{"block", "rate", "streams", "seconds", "fast", "seed"}
+var streamFlags = []string{"block", "rate", "streams", "seconds", "after-idle", "fast", "seed"}
 
 // profileFlags are the flags that say nothing with --stream.
 var profileFlags = []string{"plan", "calls", "before", "trace"}
@@ -105,6 +108,21 @@ func (s *streaming) source(stderr io.Writer) (*stream.Source, error) {
 	return stream.Effects(s.block, s.rate, recording.Samples)
 }
 
+// idle returns the dispatcher by the times of calls after a pause, nil if no file is named.
+func (s *streaming) idle(stderr io.Writer) (*dispatch.Dispatcher, error) {
+	if s.afterIdle == "" {
+		return nil, nil
+	}
+	file, err := calibration.Load(s.afterIdle)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(file.Hosts, func(h calibration.Host) bool { return h.Method.State != "after-idle" }) {
+		return nil, fmt.Errorf("%s has times of other calls than those after a pause (go run ./cmd/calibrate --state after-idle -o FILE writes such a file)", s.afterIdle)
+	}
+	return load(s.afterIdle, stderr)
+}
+
 // tuning is the share of the time in which implementations are tried.
 const tuning = 0.25
 
@@ -118,7 +136,11 @@ func (s *streaming) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o := stream.Options{Dispatcher: d, Source: source, Streams: s.streams, Seconds: s.seconds, Fast: s.fast, Seed: s.seed,
+	idle, err := s.idle(stderr)
+	if err != nil {
+		return err
+	}
+	o := stream.Options{Dispatcher: d, AfterIdle: idle, Source: source, Streams: s.streams, Seconds: s.seconds, Fast: s.fast, Seed: s.seed,
 		Guard: stream.NewGuard(d, host.Observe)}
 	defer d.OnMemoryPressure(func() { kernels.Here().Trim() })()
 	routes, err := stream.Routes(o)
@@ -271,6 +293,10 @@ func findings(r *stream.Report) (all []string) {
 		say("The calibration's choices, made for calls one after the other, take %s the time of the fastest route for these blocks, which come after a pause (%s, and %s by the %s route, in the median).",
 			times(warm.Compute.P50/fastest.Compute.P50), milli(warm.Compute.P50), milli(fastest.Compute.P50), fastest.Name)
 	}
+	if idle := by[stream.Idle]; idle.Blocks > 0 && warm.Blocks > 0 {
+		say("The choices for calls after a pause take %s the time of those for calls one after the other (%s in the median).",
+			times(idle.Compute.P50/warm.Compute.P50), milli(idle.Compute.P50))
+	}
 	for _, name := range []string{stream.Pooled, stream.GPU} {
 		if other := by[name]; other.Blocks > 0 && serial.Blocks > 0 {
 			worst := ""
@@ -354,6 +380,7 @@ func picture(r *stream.Report) *plots.Chart {
 
 var routeWords = map[string]string{
 	stream.Warm:   "as the calibration chooses",
+	stream.Idle:   "as a calibration of calls after a pause chooses",
 	stream.Serial: "on one core",
 	stream.Pooled: "on all cores",
 	stream.GPU:    "on the GPU",

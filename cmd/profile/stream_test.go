@@ -8,9 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/songs/stream"
 )
@@ -209,5 +212,50 @@ Streams could go back to the GPU after 9.0 s: heat.`
 	}
 	if got := findings(&stream.Report{Routes: []stream.RouteReport{{Name: stream.Warm}}}); len(got) != 1 || got[0] != "Nothing was measured." {
 		t.Errorf("nothing: %q", got)
+	}
+}
+
+// idleFile writes a calibration of this host for calls in a state, by which the convolution is go everywhere.
+func idleFile(t *testing.T, state string) string {
+	t.Helper()
+	facts, id := command.HostFacts()
+	file := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{{
+		ID: id, Facts: facts, Created: time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC),
+		Environment: calibration.Environment{OS: runtime.GOOS, Go: runtime.Version(), ToolVersion: command.Version, Power: "unknown", Thermal: "unknown"},
+		Method:      calibration.Method{BudgetSeconds: 60, Precision: 0.1, Mode: "latency", State: state, TieBand: 0.03, Audio: "generated"},
+		Cases: []calibration.Case{{
+			Name: "compressor/channels=1", Operation: "compressor", Parameters: map[string]int{"channels": 1},
+			Axis:            calibration.Axis{Name: "n", Unit: "samples", From: 64, To: 1 << 20},
+			Implementations: []calibration.Implementation{{Name: "go", Processor: "cpu"}, {Name: "go-parallel", Processor: "cpu"}},
+			Verdict:         calibration.Always, TieBand: 0.03, Blocks: 100, Sizes: []int{64, 1024, 1 << 20},
+			Segments: []calibration.Segment{{From: 64, To: 1 << 20, Implementation: "go-parallel"}},
+		}},
+	}}}
+	path := filepath.Join(t.TempDir(), state+".json")
+	if err := calibration.Save(path, file); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The choices for calls after a pause are a route of their own, and a file of other calls is refused.
+func TestStreamAfterIdle(t *testing.T) {
+	out, _ := play(t, "--seconds 0.4 --block 64 --calibration missing.json --after-idle "+idleFile(t, "after-idle"))
+	for _, want := range []string{"\nidle ", "The choices for calls after a pause take "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not print %q:\n%s", want, out)
+		}
+	}
+	for _, line := range strings.Split(out, "\n") {
+		for name, parallel := range map[string]bool{"warm is ": false, "idle is ": true} {
+			if strings.HasPrefix(line, name) && strings.Contains(line, "go-parallel") != parallel {
+				t.Errorf("%s; the file of calls after a pause names go-parallel, and no other", line)
+			}
+		}
+	}
+	var none strings.Builder
+	err := run(t.Context(), &none, &none, []string{"--stream", "--seconds", "0.1", "--after-idle", idleFile(t, "warm")})
+	if err == nil || !strings.Contains(err.Error(), "times of other calls than those after a pause") {
+		t.Errorf("a file of warm calls: %v", err)
 	}
 }

@@ -12,14 +12,15 @@ import (
 // The names of routes.
 const (
 	Warm   = "warm"   // each stage as the dispatcher chooses, by the times of calls one after the other
+	Idle   = "idle"   // each stage as it is chosen by the times of calls after a pause
 	Serial = "serial" // the fastest implementations on one core
 	Pooled = "pooled" // the fastest ones on several cores
 	GPU    = "gpu"    // everything on the GPU
 	Tuned  = "tuned"  // each stage by the implementation that was fastest in a stream: see Tune
 )
 
-// Routes returns the routes that are worth comparing for a source: warm, serial, pooled, and gpu where there is one. The fastest
-// implementations are those of the least predicted times. It opens the GPUs.
+// Routes returns the routes that are worth comparing for a source: warm, idle where there is an AfterIdle, serial, pooled, and gpu
+// where there is one. The fastest implementations are those of the least predicted times. It opens the GPUs.
 func Routes(o Options) ([]songs.Entrant, error) {
 	p, err := o.pipeline()
 	if err != nil {
@@ -34,6 +35,20 @@ func Routes(o Options) ([]songs.Entrant, error) {
 	warm := entrants[0] // each stage as the dispatcher chooses
 	warm.Name = Warm
 	all := []songs.Entrant{warm}
+	if o.AfterIdle != nil {
+		after := o
+		after.Dispatcher = o.AfterIdle
+		q, err := after.pipeline()
+		if err != nil {
+			return nil, err
+		}
+		defer q.Close()
+		idle, err := q.StageByStage(Idle, elements...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, idle)
+	}
 	for _, kind := range []struct {
 		name    string
 		accepts func(kernels.Implementation) bool

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Backends   *kernels.Backends    // nil stands for kernels.Here
 	Dispatcher *dispatch.Dispatcher // may be nil
+	AfterIdle  *dispatch.Dispatcher // for [Routes]: it chooses by the times of calls after a pause; nil if there are none
 	Source     *Source
 	Routes     []songs.Entrant // that take turns
 	// Spare is the route that is taken while streams stay off the GPU. It must be on the processor. The zero value stands for the
