@@ -75,7 +75,7 @@ func m3() Host {
 		Pipelines: []Pipeline{{
 			Name: "analysis", Stages: []string{"stft", "mel"}, Created: time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC),
 			Lengths: []PipelineLength{
-				{Elements: []int{22050}, Blocks: 12, Margin: 0.25, Routes: []Route{
+				{Elements: []int{22050}, Audio: "song.wav", Blocks: 12, Margin: 0.25, Routes: []Route{
 					{Name: "best-1", Implementations: []string{"metal", "metal"}, MedianSeconds: 0.002, PredictedSeconds: 0.0019},
 					{Name: "stages", Implementations: []string{"", ""}, MedianSeconds: 0.0025},
 				}, Parts: []Part{

@@ -20,6 +20,7 @@ type Pipeline struct {
 // PipelineLength is what was measured at one length of the inputs.
 type PipelineLength struct {
 	Elements []int   `json:"elements"` // of each input, and then of each output of the first call
+	Audio    string  `json:"audio,omitempty"` // "generated", or the name of the recording; "" in files of older versions
 	Blocks   int     `json:"blocks"`
 	Margin   float64 `json:"margin"` // time of the second route over that of the first one, minus 1; 0 if there is one route
 	Routes   []Route `json:"routes"` // the fastest first
@@ -141,6 +142,9 @@ func (h *Host) normalisePipelines() {
 		p := &h.Pipelines[i]
 		p.Created = p.Created.UTC().Truncate(time.Second)
 		p.Lengths = slices.SortedFunc(slices.Values(p.Lengths), func(a, b PipelineLength) int { return slices.Compare(a.Elements, b.Elements) })
+		for k := range p.Lengths {
+			clean(&p.Lengths[k].Audio)
+		}
 	}
 }
 

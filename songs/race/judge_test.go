@@ -82,7 +82,7 @@ func TestDisturbedVisits(t *testing.T) {
 // The route of a file is among the routes that are timed, and the first one, whatever the forecasts are.
 func TestJudge(t *testing.T) {
 	d, g := gains(t)
-	sessions := []Session{{g, "short", [][][]float32{{make([]float32, 6400)}}}, {g, "long", [][][]float32{{make([]float32, 64000)}}}}
+	sessions := []Session{{g, "short", "", [][][]float32{{make([]float32, 6400)}}}, {g, "long", "", [][][]float32{{make([]float32, 64000)}}}}
 	all, err := Judge(t.Context(), kernels.Here(), d, sessions,
 		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
 	if err != nil {

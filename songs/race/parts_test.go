@@ -60,7 +60,7 @@ func TestMeasureDivides(t *testing.T) {
 	for attempt := 0; attempt == 0 || attempt < 10 && slices.ContainsFunc(all, func(m Measured) bool { return len(m.Parts) == 0 }); attempt++ {
 		var err error
 		all, err = Measure(t.Context(), kernels.Here(), d,
-			[]Session{{g, "short", [][][]float32{{music[:6400]}}}, {g, "long", [][][]float32{{music[:64000]}}}},
+			[]Session{{g, "short", "", [][][]float32{{music[:6400]}}}, {g, "long", "", [][][]float32{{music[:64000]}}}},
 			sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestMeasureDivides(t *testing.T) {
 // The parts of a route and what lies between are as long as its calls, whatever recording costs. Slow routes have no parts.
 func TestDivide(t *testing.T) {
 	d, g := gains(t)
-	r, err := newRace(kernels.Here(), d, &Session{g, "short", [][][]float32{{make([]float32, 6400)}, {make([]float32, 6400)}}}, (*songs.Pipeline).Entrants)
+	r, err := newRace(kernels.Here(), d, &Session{g, "short", "", [][][]float32{{make([]float32, 6400)}, {make([]float32, 6400)}}}, (*songs.Pipeline).Entrants)
 	if err != nil {
 		t.Fatal(err)
 	}

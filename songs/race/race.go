@@ -25,6 +25,7 @@ import (
 type Session struct {
 	Graph  *songs.Graph
 	Length string        // for people: "10 s", "128 steps"
+	Audio  string        // "generated", or the name of the recording from which the inputs are; may be ""
 	Calls  [][][]float32 // the inputs of each call
 }
 
@@ -276,7 +277,7 @@ func (r *race) Bind(implementation string) (kernels.Call, error) {
 func (r *race) result(of *sweeps.Result) Measured {
 	m := Measured{Session: r.Session, work: r.work()}
 	l := &m.PipelineLength
-	l.Elements, l.Blocks, l.Revisions = r.elements, len(of.Samples.Blocks), r.revisions
+	l.Elements, l.Audio, l.Blocks, l.Revisions = r.elements, r.Audio, len(of.Samples.Blocks), r.revisions
 	for _, e := range r.entrants {
 		at := slices.Index(of.Samples.Implementations, e.Name)
 		var times []float64

@@ -56,7 +56,7 @@ func TestMeasure(t *testing.T) {
 	if !slices.Contains(revisions, calibration.StageRevision{Stage: g.Stages[1].Name, Implementation: "go", Revision: 7}) {
 		t.Fatalf("the stages have the revisions %v", revisions)
 	}
-	all, err := Measure(t.Context(), kernels.Here(), nil, []Session{{g, "short", [][][]float32{{music[:2000]}}}, {g, "long", [][][]float32{{music[:4001]}}}},
+	all, err := Measure(t.Context(), kernels.Here(), nil, []Session{{g, "short", "", [][][]float32{{music[:2000]}}}, {g, "long", "", [][][]float32{{music[:4001]}}}},
 		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestMeasure(t *testing.T) {
 
 // A route whose values are wrong is not timed.
 func TestWrongValues(t *testing.T) {
-	r, err := newRace(kernels.Here(), nil, &Session{analysis(t), "short", [][][]float32{{kernels.GeneratedInput().Samples[:2000]}}}, (*songs.Pipeline).Entrants)
+	r, err := newRace(kernels.Here(), nil, &Session{analysis(t), "short", "", [][][]float32{{kernels.GeneratedInput().Samples[:2000]}}}, (*songs.Pipeline).Entrants)
 	if err != nil {
 		t.Fatal(err)
 	}

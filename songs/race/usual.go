@@ -96,7 +96,7 @@ func analyses(in kernels.Input) (all []Session, err error) {
 	}{{1, "1 s"}, {10, "10 s"}, {30, "30 s"}, {240, "4 min"}} {
 		x := make([]float32, int(float64(of.seconds)*in.SampleRate))
 		in.Fill(x)
-		all = append(all, Session{g, of.length, [][][]float32{{x}}})
+		all = append(all, Session{g, of.length, in.Name, [][][]float32{{x}}})
 	}
 	return all, nil
 }
@@ -120,7 +120,7 @@ func separators(in kernels.Input) (all []Session, err error) {
 		}
 		x := make([]float32, (p.Frames-1)*hop)
 		in.Fill(x)
-		all = append(all, Session{g, fmt.Sprintf("%d s", seconds), [][][]float32{{x}}})
+		all = append(all, Session{g, fmt.Sprintf("%d s", seconds), in.Name, [][][]float32{{x}}})
 	}
 	return all, nil
 }
@@ -146,7 +146,7 @@ func synthesisers() (all []Session, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s := Session{Graph: g, Length: fmt.Sprintf("1 s by %d samples", block)}
+		s := Session{Graph: g, Length: fmt.Sprintf("1 s by %d samples", block), Audio: "generated"}
 		for at := 0; at < rate; at += block {
 			s.Calls = append(s.Calls, [][]float32{kernels.Uint32Words([]uint32{uint32(at), 0})})
 		}
@@ -169,7 +169,7 @@ func decoders() (all []Session, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s := Session{Graph: g, Length: fmt.Sprintf("%d steps of width %d", steps, width)}
+		s := Session{Graph: g, Length: fmt.Sprintf("%d steps of width %d", steps, width), Audio: "generated"}
 		for step := range steps {
 			s.Calls = append(s.Calls, [][]float32{weights(uint64(10+step), width, 1), {(float32(step) + 0.5) / steps}})
 		}
