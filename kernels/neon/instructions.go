@@ -245,7 +245,13 @@ func (l *lowering) vectorInstruction(line *line) error {
 		}
 		l.set(halves{a[0], b})
 	case "VEXTRACTF128":
-		l.set(halves{l.value(1)[1], none})
+		upper := l.value(1)[1]
+		if o[last].kind == vector {
+			l.set(halves{upper, none})
+			return nil
+		}
+		l.check([]register{upper})
+		l.steps = append(l.steps, step{format: "FMOVQ F%[1]d, " + l.address(o[2], 0), registers: []register{upper}, effect: true})
 	case "VPERM2F128":
 		b, a := l.value(1), l.value(2)
 		switch o[0].value {
@@ -284,7 +290,9 @@ func (l *lowering) vectorInstruction(line *line) error {
 		a := l.value(1)
 		l.both(func(h int) register { return l.do(name, a[h]) })
 	case "VCMPPS":
-		return l.compare()
+		return l.compare(".4s")
+	case "VCMPPD":
+		return l.compare(".2d")
 	case "VBLENDVPS":
 		mask, b, a := l.value(0), l.value(1), l.value(2)
 		whole := l.reads[l.line][0].mask
@@ -407,8 +415,8 @@ func (l *lowering) multiplyAdd(op string) error {
 	return nil
 }
 
-// compare appends a comparison. All bits of a lane are set where it holds.
-func (l *lowering) compare() error {
+// compare appends a comparison of lanes of the given arrangement. All bits of a lane are set where it holds.
+func (l *lowering) compare(lanes string) error {
 	b, a := l.value(1), l.value(2)
 	predicate := l.operands[0].value
 	same := l.operands[1] == l.operands[2]
@@ -420,17 +428,17 @@ func (l *lowering) compare() error {
 	l.both(func(h int) register {
 		switch predicate {
 		case 0x00: // equal
-			return l.do("fcmeq.4s", a[h], b[h])
+			return l.do("fcmeq"+lanes, a[h], b[h])
 		case 0x04: // not equal
-			return l.do("mvn.16b", l.do("fcmeq.4s", a[h], b[h]))
+			return l.do("mvn.16b", l.do("fcmeq"+lanes, a[h], b[h]))
 		case 0x11: // less
-			return l.do("fcmgt.4s", b[h], a[h])
+			return l.do("fcmgt"+lanes, b[h], a[h])
 		case 0x15: // not less
-			return l.do("mvn.16b", l.do("fcmgt.4s", b[h], a[h]))
+			return l.do("mvn.16b", l.do("fcmgt"+lanes, b[h], a[h]))
 		}
-		ordered := l.do("fcmeq.4s", a[h], a[h])
+		ordered := l.do("fcmeq"+lanes, a[h], a[h])
 		if !same {
-			ordered = l.do("and.16b", ordered, l.do("fcmeq.4s", b[h], b[h]))
+			ordered = l.do("and.16b", ordered, l.do("fcmeq"+lanes, b[h], b[h]))
 		}
 		return l.do("mvn.16b", ordered)
 	})

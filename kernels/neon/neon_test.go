@@ -225,7 +225,7 @@ GLOBL constants<>(SB), RODATA|NOPTR, $16
 // TestLanes has instructions on lanes of 64 bits, and what becomes of them: instructions for each half, or one if both halves are
 // the same.
 func TestLanes(t *testing.T) {
-	vectorLine := regexp.MustCompile(`(?m)^\t?(?:WORD \S+ // )?(FLDPQ.+|DATA.+|[a-z][a-z0-9]+ v.+)$`)
+	vectorLine := regexp.MustCompile(`(?m)^\t?(?:WORD \S+ // )?(FLDPQ.+|FMOVQ F.+|DATA.+|[a-z][a-z0-9]+ v.+)$`)
 	for body, want := range map[string]string{
 		"VPERMPD $0x00, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v1.d[0]",
 		"VPERMPD $0x55, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v1.d[1]",
@@ -235,11 +235,14 @@ func TestLanes(t *testing.T) {
 		"VBROADCASTSD (DX), Y3": "dup v0.2d, v0.d[0]",
 		"VPMULDQ Y2, Y1, Y3": "FLDPQ (R0), (F1, F4); FLDPQ (R1), (F0, F3); xtn v1.2s, v1.2d; xtn v0.2s, v0.2d; smull v2.2d, v1.2s, v0.2s; " +
 			"xtn v1.2s, v4.2d; xtn v0.2s, v3.2d; smull v0.2d, v1.2s, v0.2s",
-		"VPSUBQ Y2, Y1, Y3":    "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); sub v1.2d, v3.2d, v1.2d; sub v0.2d, v2.2d, v0.2d",
-		"VPSRLQ $0x28, Y1, Y3": "FLDPQ (R0), (F1, F0); ushr v1.2d, v1.2d, #40; ushr v0.2d, v0.2d, #40",
+		"VPSUBQ Y2, Y1, Y3":        "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); sub v1.2d, v3.2d, v1.2d; sub v0.2d, v2.2d, v0.2d",
+		"VPSRLQ $0x28, Y1, Y3":     "FLDPQ (R0), (F1, F0); ushr v1.2d, v1.2d, #40; ushr v0.2d, v0.2d, #40",
+		"VCMPPD $0x00, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); fcmeq v1.2d, v3.2d, v1.2d; fcmeq v0.2d, v2.2d, v0.2d",
+		"VCMPPD $0x11, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); fcmgt v1.2d, v1.2d, v3.2d; fcmgt v0.2d, v0.2d, v2.2d",
 		"VPBLENDD $0xa3, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); bit v3.16b, v1.16b, v5.16b; bit v2.16b, v0.16b, v4.16b; " +
 			"DATA constants<>+0(SB)/8, $0xffffffffffffffff; DATA constants<>+8(SB)/8, $0x0000000000000000; " +
 			"DATA constants<>+16(SB)/8, $0xffffffff00000000; DATA constants<>+24(SB)/8, $0xffffffff00000000",
+		"VMOVUPS Y1, Y3\n\tVEXTRACTF128 $0x01, Y1, 64(BX)": "FLDPQ (R0), (F1, F0); FMOVQ F0, 64(R3)",
 	} {
 		twin, _, err := translate(header+"\tVMOVUPS (AX), Y1\n\tVMOVUPS (CX), Y2\n\t"+body+"\n\tVMOVUPS Y3, (DX)\n\tRET\n", "test.s")
 		if err != nil {

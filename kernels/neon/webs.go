@@ -171,7 +171,7 @@ var within = map[string]bool{
 	"VADDPS": true, "VSUBPS": true, "VMULPS": true, "VDIVPS": true, "VMAXPS": true, "VMINPS": true, "VSQRTPS": true,
 	"VADDPD": true, "VSUBPD": true, "VMULPD": true, "VDIVPD": true, "VMAXPD": true, "VMINPD": true, "VANDPS": true,
 	"VANDNPS": true, "VORPS": true, "VXORPS": true, "VPAND": true, "VPADDD": true, "VPSUBD": true, "VPADDQ": true,
-	"VPSUBQ": true, "VPMULDQ": true, "VPSLLD": true, "VPSRAD": true, "VPSLLQ": true, "VPSRLQ": true, "VCMPPS": true,
+	"VPSUBQ": true, "VPMULDQ": true, "VPSLLD": true, "VPSRAD": true, "VPSLLQ": true, "VPSRLQ": true, "VCMPPS": true, "VCMPPD": true,
 	"VBLENDVPS": true, "VROUNDPS": true, "VCVTPS2DQ": true, "VCVTTPS2DQ": true, "VCVTDQ2PS": true, "VMOVAPS": true,
 	"VMOVUPS": true, "VMOVUPD": true, "VMOVDQU": true, "VFMADD231PS": true, "VFNMADD231PS": true, "VFMSUB231PS": true,
 	"VFNMSUB231PS": true, "VFMADD213PS": true, "VFMADD213PD": true, "VFMSUB213PS": true, "VFMADD132PS": true,
