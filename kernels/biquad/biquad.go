@@ -25,6 +25,11 @@
 // slowly. So the implementations set the state of a channel to zero if both values are below 1e-30 (−600 dB) after every 256
 // samples, and at the end of a call. A GPU, which is as fast with denormals, does so only at the end of a call.
 //
+// A processor core filters up to eight channels side by side, each in a lane of AVX2 or NEON. A lane computes what the Go code
+// does on amd64, in the same order. So a channel has the same bits whatever the others are, and however they are divided among
+// cores, unless it is scanned over time. On arm64, Go adds some products without rounding them. There, calls of one or two
+// channels or of fewer than 20 samples do not use lanes, and may differ from others in the last bits.
+//
 // Source: J. O. Smith, Introduction to Digital Filters, https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html
 package biquad
 

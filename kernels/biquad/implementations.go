@@ -6,11 +6,6 @@ import (
 	"crossover/pool"
 )
 
-// lanes is the number of channels that one core filters side by side. With one channel, the core mostly waits for the last
-// state. A second channel uses that time. Four channels need more than the 16 registers of amd64, and took a quarter longer
-// than two at a time (Go 1.26, AMD EPYC 9004).
-const lanes = 2
-
 type serial struct{ section }
 
 func (e serial) process(state []state, dst, src []float32) {
@@ -39,22 +34,24 @@ func (e *parallel) process(state []state, dst, src []float32) {
 	}
 	t := &e.channels
 	t.state, t.dst, t.src = state, dst, src
-	const aboutAMicrosecond = 1024 // samples
-	e.pool.Run(len(state), e.pool.Grain(len(state), aboutAMicrosecond*float64(len(state))/float64(len(src)), lanes), t)
+	unit, aboutAMicrosecond := 2, 1024.0 // channels and samples
+	if byVectors(len(state), len(src)/len(state)) {
+		unit, aboutAMicrosecond = lanes, 2048
+	}
+	e.pool.Run(len(state), e.pool.Grain(len(state), aboutAMicrosecond*float64(len(state))/float64(len(src)), unit), t)
 	t.state, t.dst, t.src = nil, nil, nil
 }
 
 // overTime reports whether a number of channels of n samples each should be scanned one after the other. Otherwise every worker
-// filters some channels from end to end. A worker takes lanes channels in the time of one, and a scan computes two blocks
-// in a row.
+// filters some channels from end to end. A worker takes the channels of a vector in the time of one, and a scan computes two
+// blocks in a row. So a scan of so many channels that a worker needs several vectors never takes less time.
 func (e *parallel) overTime(channels, n int) bool {
 	const invitations = 2048 // samples that one core filters while the workers are invited twice
 	if channels == 1 {
 		return true
 	}
 	blocks := e.scan.blocks(n)
-	rounds := ((channels-1)/lanes + e.pool.Workers()) / e.pool.Workers()
-	return blocks >= leastBlocks && channels*(2*n/blocks+invitations) < rounds*n
+	return blocks >= leastBlocks && channels*(2*n/blocks+invitations) < n
 }
 
 // eachChannel is the pool's task for several channels, with an index for each channel.

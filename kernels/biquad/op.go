@@ -82,11 +82,12 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 		return wideLine, s[channels]
 	},
 	By: []kernels.Makers[Coefficients]{
-		kernels.Revised(2, kernels.InGo(
+		// Vector code. Later grains of several channels.
+		kernels.Revised(1, kernels.Revised(2, kernels.InGo(
 			func(c Coefficients) kernels.Runner { return runner{serial{newSection(c)}} },
 			func(c Coefficients, workers *pool.Pool) kernels.Runner {
 				return runner{newParallel(workers, newSection(c))}
-			}), "go-parallel"),
+			}), "go-parallel")),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendSection),
 	},
