@@ -41,10 +41,10 @@ darwin:
 # The tests of the NEON code on qemu's arm64 processor, if there is one. Nothing else is on the PATH of the tests, so that those
 # on the emulated GPU skip.
 NEON  := turn mel onset elementwise glu decibels softmax norm reduce sampling matmul/gemm conv1d resample recurrent stft fft/transform \
-	phase biquad
+	phase biquad recurrence
 TWINS := Op SameBits Touches Position Special Mpmath Loops Cells LSTM GRU EveryWidth Extremes Vector Layer Group Greedy \
 	Hostile Multiply Stays FIR Spectral Spread Chunks NoNumberOfTaps Lanes Unaligned Scale \
-	Cascade StateGoesOn
+	Cascade StateGoesOn Ladder
 arm64:
 	@qemu=$$(command -v qemu-aarch64) || { echo "arm64: no qemu-aarch64 (Debian packages qemu-user, libc6-arm64-cross)"; exit 0; }; \
 	GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -run '^Test('$$(echo $(TWINS) | tr ' ' '|')')' \

@@ -50,7 +50,7 @@ var Compressor = declare(family[CompressorParams]{
 	},
 	flops: 50, threads: 1, // a logarithm and an exponential
 	by: []kernels.Makers[CompressorParams]{
-		overChannels(1, 1, 256, func(p CompressorParams) kernel { return newCompressor(p) }),
+		overChannels(1, pace{together: 1, perMicrosecond: 256}, func(p CompressorParams) kernel { return newCompressor(p) }),
 		kernels.KernelText("", perChannel(compressorSource, 8, func(p CompressorParams) []any {
 			c := newCompressor(p)
 			return []any{float32(c.attack), float32(c.release), c.quiet, c.threshold, c.knee / 2, c.curve, c.slope, c.perDecibel, c.makeup}
@@ -107,7 +107,7 @@ type compressor struct {
 	perDecibel float32 // nepers
 	makeup     float32 // nepers
 
-	levels [lanes][settleEvery]float32 // of a block, and then its gains
+	levels [pair][settleEvery]float32 // of a block, and then its gains
 }
 
 // decibelsPerNeper is 20·log₁₀ e.

@@ -44,7 +44,7 @@ var Envelope = declare(family[EnvelopeParams]{
 	},
 	flops: 5, threads: 1,
 	by: []kernels.Makers[EnvelopeParams]{
-		overChannels(1, lanes, 1024, func(p EnvelopeParams) kernel { return newFollower(p.coefficients()) }),
+		overChannels(1, pace{together: pair, perMicrosecond: 1024}, func(p EnvelopeParams) kernel { return newFollower(p.coefficients()) }),
 		kernels.KernelText("", perChannel(envelopeSource, 16, func(p EnvelopeParams) []any {
 			attack, release := p.coefficients()
 			return []any{float32(attack), float32(release)}

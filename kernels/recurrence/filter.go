@@ -7,7 +7,6 @@ import (
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/kernels/recurrence/launch"
-	"crossover/pool"
 )
 
 // The axes of the operations.
@@ -116,9 +115,6 @@ func declare[P any](f family[P]) kernels.Op[P] {
 	})
 }
 
-// lanes is the number of channels that one core filters side by side.
-const lanes = 2
-
 // settleEvery is the number of samples after which a processor settles a state. No call of a kernel has more.
 const settleEvery = 256
 
@@ -131,51 +127,6 @@ func settle(state []float64) {
 		if math.Abs(v) < silence {
 			state[i] = 0
 		}
-	}
-}
-
-// kernel filters at most settleEvery samples on a processor, of one channel and of two channels. dst may be src.
-type kernel interface {
-	one(state []float64, dst, src []float32)
-	two(state []float64, dst0, dst1, src0, src1 []float32) // the states of both channels, one after the other
-}
-
-// overChannels returns a loop over channels whose states are float64. build makes the kernel of a worker. together is
-// the number of channels, 1 or lanes, that hardly take longer than one, and perMicrosecond the number of samples that
-// take about a microsecond.
-func overChannels[P any](values, together, perMicrosecond int, build func(p P) kernel) kernels.Makers[P] {
-	return kernels.OverRows(func(p P, workers int) (kernels.Loop, error) {
-		each := make([]kernel, workers)
-		for i := range each {
-			each[i] = build(p)
-		}
-		return kernels.Loop{
-			Rows: func(s *kernels.Shape) int { return s[channels] },
-			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-				return p.Grain(rows, float64(perMicrosecond)/float64(s[samples]), min(lanes, max(together, (rows-1)/p.Workers()+1)))
-			},
-			Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
-				copy(a[after][2*values*lo:2*values*hi], a[before][2*values*lo:2*values*hi])
-				states := kernels.Float64s(a[after])
-				for c := lo; c < hi; c += lanes {
-					end := min(c+lanes, hi)
-					filterLanes(each[worker], states[c*values:end*values], a[out], a[in], c, end, s[samples])
-				}
-			},
-		}, nil
-	})
-}
-
-// filterLanes filters the channels from c to end−1, which are at most lanes, of n samples each.
-func filterLanes(k kernel, state []float64, dst, src []float32, c, end, n int) {
-	for lo := 0; lo < n; lo += settleEvery {
-		i, j := c*n+lo, c*n+min(lo+settleEvery, n)
-		if end-c == 1 {
-			k.one(state, dst[i:j], src[i:j])
-		} else {
-			k.two(state, dst[i:j], dst[i+n:j+n], src[i:j], src[i+n:j+n])
-		}
-		settle(state)
 	}
 }
 

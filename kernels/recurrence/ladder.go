@@ -8,6 +8,7 @@ import (
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/kernels/recurrence/bend"
 )
 
 // LadderParams describes a Moog ladder.
@@ -51,7 +52,9 @@ var Ladder = declare(family[LadderParams]{
 	},
 	flops: 150, threads: 1, // five tangents
 	by: []kernels.Makers[LadderParams]{
-		overChannels(stages, lanes, 32, func(p LadderParams) kernel { return ladder{p.step(), 4 * p.Resonance} }),
+		kernels.Revised(1, overChannels(stages, pace{together: 8, perMicrosecond: 256, least: 2}, func(p LadderParams) kernel {
+			return newLadder(p.step(), 4*p.Resonance)
+		})), // Vector code.
 		kernels.KernelText("", perChannel(ladderSource, 8, func(p LadderParams) []any {
 			return []any{float32(p.step()), float32(4 * p.Resonance)}
 		})),
@@ -59,7 +62,7 @@ var Ladder = declare(family[LadderParams]{
 })
 
 // stages is the number of one-pole stages.
-const stages = 4
+const stages = bend.Stages
 
 //go:embed ladder.metal
 var ladderText string
@@ -83,21 +86,33 @@ func NewLadder(d *dispatch.Dispatcher, p LadderParams, count int) (*Plan[LadderP
 func (p LadderParams) step() float64 { return -math.Expm1(-2 * math.Pi * p.Cutoff / p.SampleRate) }
 
 // ladder is a ladder on a processor.
-type ladder struct{ step, feedback float64 }
+type ladder struct {
+	step, feedback float64
+	gains          [2][lanes]float64 // the two in all lanes
+}
 
-func (l ladder) one(state []float64, dst, src []float32) {
+func newLadder(step, feedback float64) *ladder {
+	l := &ladder{step: step, feedback: feedback}
+	for i := range lanes {
+		l.gains[0][i], l.gains[1][i] = step, feedback
+	}
+	return l
+}
+
+func (l *ladder) one(state []float64, dst, src []float32) {
+	step, feedback := l.step, l.feedback
 	y, dst := (*[stages]float64)(state), dst[:len(src)]
 	y1, y2, y3, y4 := y[0], y[1], y[2], y[3]
 	t1, t2, t3, t4 := tangent(y1), tangent(y2), tangent(y3), tangent(y4)
 	for i, x := range src {
-		t := tangent(float64(x) - l.feedback*y4)
-		y1 += l.step * (t - t1)
+		t := tangent(float64(x) - float64(feedback*y4))
+		y1 += float64(step * (t - t1))
 		t1 = tangent(y1)
-		y2 += l.step * (t1 - t2)
+		y2 += float64(step * (t1 - t2))
 		t2 = tangent(y2)
-		y3 += l.step * (t2 - t3)
+		y3 += float64(step * (t2 - t3))
 		t3 = tangent(y3)
-		y4 += l.step * (t3 - t4)
+		y4 += float64(step * (t3 - t4))
 		t4 = tangent(y4)
 		dst[i] = float32(y4)
 	}
@@ -106,7 +121,8 @@ func (l ladder) one(state []float64, dst, src []float32) {
 
 // two is one for two channels. Each tangent waits for the one before it, so a core computes those of another channel
 // meanwhile. The state is written once: a state in memory may share a cache line with that of another core's channels.
-func (l ladder) two(state []float64, dst0, dst1, src0, src1 []float32) {
+func (l *ladder) two(state []float64, dst0, dst1, src0, src1 []float32) {
+	step, feedback := l.step, l.feedback
 	y := [2 * stages]float64(state)
 	dst0, dst1, src1 = dst0[:len(src0)], dst1[:len(src0)], src1[:len(src0)]
 	var t [2 * stages]float64
@@ -114,10 +130,10 @@ func (l ladder) two(state []float64, dst0, dst1, src0, src1 []float32) {
 		t[k] = tangent(y[k])
 	}
 	for i, x := range src0 {
-		t0, t1 := tangent(float64(x)-l.feedback*y[3]), tangent(float64(src1[i])-l.feedback*y[7])
+		t0, t1 := tangent(float64(x)-float64(feedback*y[3])), tangent(float64(src1[i])-float64(feedback*y[7]))
 		for k := range stages {
-			y[k] += l.step * (t0 - t[k])
-			y[stages+k] += l.step * (t1 - t[stages+k])
+			y[k] += float64(step * (t0 - t[k]))
+			y[stages+k] += float64(step * (t1 - t[stages+k]))
 			t0, t1 = tangent(y[k]), tangent(y[stages+k])
 			t[k], t[stages+k] = t0, t1
 		}
@@ -128,19 +144,18 @@ func (l ladder) two(state []float64, dst0, dst1, src0, src1 []float32) {
 
 // tangent returns the hyperbolic tangent of x with a relative error of at most 3.1e-8, and NaN for NaN. It is a quotient of
 // polynomials, whose two halves a core computes at the same time: a ladder waits for five tangents a sample. By way of an
-// exponential, as in package approx, a ladder took 2.8 times as long on an EPYC 9004 (go test -bench Ladder). The coefficients
-// are a minimax fit of ours up to a magnitude of 9, where the tangent is 1 in float32.
+// exponential, as in package approx, a ladder took 2.8 times as long on an EPYC 9004 (go test -bench Ladder). Each product is
+// rounded by a conversion, because some compilers would fuse it with a sum, which vector code does not.
 func tangent(x float64) float64 {
-	const most = 9
-	if x > most {
-		x = most
+	if x > bend.Most {
+		x = bend.Most
 	}
-	if x < -most {
-		x = -most
+	if x < -bend.Most {
+		x = -bend.Most
 	}
 	u := x * x
 	v := u * u
-	p := (0.9999999795802672 + 0.13381011788576885*u) + v*((0.0034955716789554355+2.0608817364415785e-05*u)+v*1.3354310827973458e-08)
-	q := (1 + 0.46714327418344787*u) + v*((0.025876919511688662+0.0003285608116377893*u)+v*7.776411064547198e-07)
+	p := (bend.P0 + float64(bend.P1*u)) + float64(v*((bend.P2+float64(bend.P3*u))+float64(v*bend.P4)))
+	q := (1 + float64(bend.Q1*u)) + float64(v*((bend.Q2+float64(bend.Q3*u))+float64(v*bend.Q4)))
 	return x * p / q
 }

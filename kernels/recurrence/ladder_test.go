@@ -26,6 +26,13 @@ func TestLadderPlan(t *testing.T) {
 	refused(t, NewLadder, "want 0 to 1", LadderParams{1000, -0.1, 48000}, LadderParams{1000, 1.1, 48000}, LadderParams{1000, nan, 48000})
 }
 
+func TestLadderVectors(t *testing.T) {
+	for _, p := range []LadderParams{{1000, 0.5, 44100}, {23000, 1, 48000}} {
+		testVectors(t, &Ladder, p, func(p LadderParams) kernel { return newLadder(p.step(), 4*p.Resonance) })
+	}
+	testApart(t, &Ladder, Ladder.Params(kernels.Shape{}))
+}
+
 // A quiet signal passes through four linear one-poles, whose gain at the cutoff is 1/4 and at 0 Hz 1. A loud one is bounded.
 func TestLadderModel(t *testing.T) {
 	const rate, cutoff, n = 480000, 1000, 48000
