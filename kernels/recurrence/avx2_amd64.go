@@ -20,3 +20,9 @@ func gatherSIMD(dst *float32, stride int, src *float32, width int, n int)
 //
 //go:noescape
 func ladderSIMD(x *float32, n int, state *float64, vectors int, gains *[2][4]float64)
+
+// combSIMD filters n successive samples by places of a delay line, and updates them. Values with a magnitude below silence
+// become 0 in the line. dst may be src. n must be a multiple of 8. It needs AVX2.
+//
+//go:noescape
+func combSIMD(line *float32, dst *float32, src *float32, n int, blend float32, feedForward float32, feedback float32, silence float32)

@@ -5709,3 +5709,102 @@ DATA quad3ff0000000000000<>+8(SB)/8, $0x3ff0000000000000
 DATA quad3ff0000000000000<>+16(SB)/8, $0x3ff0000000000000
 DATA quad3ff0000000000000<>+24(SB)/8, $0x3ff0000000000000
 GLOBL quad3ff0000000000000<>(SB), RODATA|NOPTR, $32
+
+// func combSIMD(line *float32, dst *float32, src *float32, n int, blend float32, feedForward float32, feedback float32, silence float32)
+// Requires: AVX
+TEXT ·combSIMD(SB), NOSPLIT, $0-48
+	MOVQ         line+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS blend+32(FP), Y0
+	VBROADCASTSS feedForward+36(FP), Y1
+	VBROADCASTSS feedback+40(FP), Y2
+	VBROADCASTSS silence+44(FP), Y3
+
+several:
+	CMPQ    BX, $0x20
+	JL      one
+	VMOVUPS (AX), Y4
+	VMOVUPS 32(AX), Y5
+	VMOVUPS 64(AX), Y6
+	VMOVUPS 96(AX), Y7
+	VMULPS  Y2, Y4, Y8
+	VADDPS  (DX), Y8, Y8
+	VMULPS  Y2, Y5, Y9
+	VADDPS  32(DX), Y9, Y9
+	VMULPS  Y2, Y6, Y10
+	VADDPS  64(DX), Y10, Y10
+	VMULPS  Y2, Y7, Y11
+	VADDPS  96(DX), Y11, Y11
+	VMULPS  Y1, Y4, Y4
+	VMULPS  Y0, Y8, Y12
+	VADDPS  Y4, Y12, Y12
+	VMOVUPS Y12, (CX)
+	VMULPS  Y1, Y5, Y5
+	VMULPS  Y0, Y9, Y4
+	VADDPS  Y5, Y4, Y4
+	VMOVUPS Y4, 32(CX)
+	VMULPS  Y1, Y6, Y6
+	VMULPS  Y0, Y10, Y4
+	VADDPS  Y6, Y4, Y4
+	VMOVUPS Y4, 64(CX)
+	VMULPS  Y1, Y7, Y7
+	VMULPS  Y0, Y11, Y4
+	VADDPS  Y7, Y4, Y4
+	VMOVUPS Y4, 96(CX)
+	VANDPS  word7fffffff<>+0(SB), Y8, Y4
+	VCMPPS  $0x15, Y3, Y4, Y4
+	VANDPS  Y4, Y8, Y8
+	VMOVUPS Y8, (AX)
+	VANDPS  word7fffffff<>+0(SB), Y9, Y4
+	VCMPPS  $0x15, Y3, Y4, Y4
+	VANDPS  Y4, Y9, Y9
+	VMOVUPS Y9, 32(AX)
+	VANDPS  word7fffffff<>+0(SB), Y10, Y4
+	VCMPPS  $0x15, Y3, Y4, Y4
+	VANDPS  Y4, Y10, Y10
+	VMOVUPS Y10, 64(AX)
+	VANDPS  word7fffffff<>+0(SB), Y11, Y4
+	VCMPPS  $0x15, Y3, Y4, Y4
+	VANDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JMP     several
+
+one:
+	CMPQ    BX, $0x08
+	JL      end
+	VMOVUPS (AX), Y4
+	VMULPS  Y2, Y4, Y5
+	VADDPS  (DX), Y5, Y5
+	VMULPS  Y1, Y4, Y4
+	VMULPS  Y0, Y5, Y6
+	VADDPS  Y4, Y6, Y6
+	VMOVUPS Y6, (CX)
+	VANDPS  word7fffffff<>+0(SB), Y5, Y4
+	VCMPPS  $0x15, Y3, Y4, Y4
+	VANDPS  Y4, Y5, Y5
+	VMOVUPS Y5, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, BX
+	JMP     one
+
+end:
+	VZEROUPPER
+	RET
+
+DATA word7fffffff<>+0(SB)/4, $0x7fffffff
+DATA word7fffffff<>+4(SB)/4, $0x7fffffff
+DATA word7fffffff<>+8(SB)/4, $0x7fffffff
+DATA word7fffffff<>+12(SB)/4, $0x7fffffff
+DATA word7fffffff<>+16(SB)/4, $0x7fffffff
+DATA word7fffffff<>+20(SB)/4, $0x7fffffff
+DATA word7fffffff<>+24(SB)/4, $0x7fffffff
+DATA word7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL word7fffffff<>(SB), RODATA|NOPTR, $32

@@ -11,3 +11,5 @@ func spread(dst []float32, width int, src []float32, stride, count, length int) 
 func gather(dst []float32, stride int, src []float32, width, count, length int) {
 	gatherGo(dst, stride, src, width, count, length)
 }
+
+func (c *comb) filter(line, dst, src []float32) { c.filterGo(line, dst, src) }

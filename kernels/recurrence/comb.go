@@ -47,7 +47,7 @@ var Comb = declare(family[CombParams]{
 	},
 	flops: 4, threads: 1116,
 	by: []kernels.Makers[CombParams]{
-		kernels.OverRows(newCombLoop),
+		kernels.Revised(1, kernels.OverRows(newCombLoop)), // Vector code.
 		kernels.KernelText("", appendComb),
 	},
 })
@@ -77,6 +77,9 @@ func NewComb(d *dispatch.Dispatcher, p CombParams, count int) (*Plan[CombParams]
 // stretch is the number of places of a delay line that one row of the loop computes.
 const stretch = 256
 
+// leastVectors is the number of samples from which on vector code takes less time than Go.
+const leastVectors = 16
+
 // comb is a comb on a processor.
 type comb struct {
 	delay                        int
@@ -92,8 +95,8 @@ func newCombLoop(p CombParams, _ int) (kernels.Loop, error) {
 	return kernels.Loop{
 		Rows: func(s *kernels.Shape) int { return s[channels] * c.stretches() },
 		Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-			const aboutAMicrosecond = 1024 // samples, or eight times as many values of delay lines, which are copied
-			return p.Grain(rows, aboutAMicrosecond*float64(c.stretches())/float64(s[samples]+c.delay/8), 1)
+			const aboutAMicrosecond = 3072 // samples, or four times as many values of delay lines, which are copied
+			return p.Grain(rows, aboutAMicrosecond*float64(c.stretches())/float64(s[samples]+c.delay/4), 1)
 		},
 		Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 			n := s[samples]
@@ -120,21 +123,29 @@ func (c *comb) run(w, old, dst, src []float32, lo, hi int) {
 		}
 		line := w[to : to+end-lo]
 		copy(line, old[lo:end])
-		for t := lo; t < n; t += c.delay {
-			count := min(end-lo, n-t)
-			c.filter(line[:count], dst[t:t+count], src[t:t+count])
+		t := lo
+		if len(line) >= leastVectors {
+			for ; t < n; t += c.delay {
+				count := min(len(line), n-t)
+				c.filter(line[:count], dst[t:t+count], src[t:t+count])
+			}
+		}
+		for ; t < n; t += c.delay {
+			count := min(len(line), n-t)
+			c.filterGo(line[:count], dst[t:t+count], src[t:t+count])
 		}
 		lo = end
 	}
 }
 
-// filter computes successive samples from the delay line and updates it.
-func (c *comb) filter(line, dst, src []float32) {
+// filterGo computes successive samples from the delay line and updates it. Each product is rounded by a conversion, because
+// some compilers would fuse it with a sum, which vector code does not.
+func (c *comb) filterGo(line, dst, src []float32) {
 	blend, feedForward, feedback := c.blend, c.feedForward, c.feedback
 	dst, src = dst[:len(line)], src[:len(line)]
 	for i, d := range line {
-		v := src[i] + feedback*d
-		dst[i] = blend*v + feedForward*d
+		v := src[i] + float32(feedback*d)
+		dst[i] = float32(blend*v) + float32(feedForward*d)
 		if v < silence && v > -silence {
 			v = 0
 		}

@@ -11751,6 +11751,154 @@ sample1:
 	BNE sample1
 	RET
 
+// func combSIMD(line *float32, dst *float32, src *float32, n int, blend float32, feedForward float32, feedback float32, silence float32)
+TEXT ·combSIMD(SB), NOSPLIT, $0-48
+	MOVD $constants<>(SB), R26
+	FMOVQ 192(R26), F12
+	MOVD line+0(FP), R0
+	MOVD dst+8(FP), R1
+	MOVD src+16(FP), R2
+	MOVD n+24(FP), R3
+	FMOVS blend+32(FP), F0
+	WORD $0x4e04040b // dup v11.4s, v0.s[0]
+	FMOVS feedForward+36(FP), F0
+	WORD $0x4e04040a // dup v10.4s, v0.s[0]
+	FMOVS feedback+40(FP), F0
+	WORD $0x4e040409 // dup v9.4s, v0.s[0]
+	FMOVS silence+44(FP), F0
+	WORD $0x4e040408 // dup v8.4s, v0.s[0]
+
+several:
+	CMP $32, R3
+	BLT one
+	FLDPQ (R0), (F7, F23)
+	FLDPQ 32(R0), (F22, F21)
+	FLDPQ 64(R0), (F20, F19)
+	FLDPQ 96(R0), (F18, F17)
+	WORD $0x6e29dce3 // fmul v3.4s, v7.4s, v9.4s
+	WORD $0x6e29dee2 // fmul v2.4s, v23.4s, v9.4s
+	FLDPQ (R2), (F1, F0)
+	WORD $0x4e21d470 // fadd v16.4s, v3.4s, v1.4s
+	WORD $0x4e20d44f // fadd v15.4s, v2.4s, v0.4s
+	WORD $0x6e29dec3 // fmul v3.4s, v22.4s, v9.4s
+	WORD $0x6e29dea2 // fmul v2.4s, v21.4s, v9.4s
+	FLDPQ 32(R2), (F1, F0)
+	WORD $0x4e21d46e // fadd v14.4s, v3.4s, v1.4s
+	WORD $0x4e20d44d // fadd v13.4s, v2.4s, v0.4s
+	WORD $0x6e29de83 // fmul v3.4s, v20.4s, v9.4s
+	WORD $0x6e29de62 // fmul v2.4s, v19.4s, v9.4s
+	FLDPQ 64(R2), (F1, F0)
+	WORD $0x4e21d466 // fadd v6.4s, v3.4s, v1.4s
+	WORD $0x4e20d445 // fadd v5.4s, v2.4s, v0.4s
+	WORD $0x6e29de43 // fmul v3.4s, v18.4s, v9.4s
+	WORD $0x6e29de22 // fmul v2.4s, v17.4s, v9.4s
+	FLDPQ 96(R2), (F1, F0)
+	WORD $0x4e21d464 // fadd v4.4s, v3.4s, v1.4s
+	WORD $0x4e20d443 // fadd v3.4s, v2.4s, v0.4s
+	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
+	WORD $0x6e2adee2 // fmul v2.4s, v23.4s, v10.4s
+	WORD $0x6e2bde01 // fmul v1.4s, v16.4s, v11.4s
+	WORD $0x6e2bdde0 // fmul v0.4s, v15.4s, v11.4s
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FSTPQ (F1, F0), (R1)
+	WORD $0x6e2adec7 // fmul v7.4s, v22.4s, v10.4s
+	WORD $0x6e2adea2 // fmul v2.4s, v21.4s, v10.4s
+	WORD $0x6e2bddc1 // fmul v1.4s, v14.4s, v11.4s
+	WORD $0x6e2bdda0 // fmul v0.4s, v13.4s, v11.4s
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FSTPQ (F1, F0), 32(R1)
+	WORD $0x6e2ade87 // fmul v7.4s, v20.4s, v10.4s
+	WORD $0x6e2ade62 // fmul v2.4s, v19.4s, v10.4s
+	WORD $0x6e2bdcc1 // fmul v1.4s, v6.4s, v11.4s
+	WORD $0x6e2bdca0 // fmul v0.4s, v5.4s, v11.4s
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FSTPQ (F1, F0), 64(R1)
+	WORD $0x6e2ade47 // fmul v7.4s, v18.4s, v10.4s
+	WORD $0x6e2ade22 // fmul v2.4s, v17.4s, v10.4s
+	WORD $0x6e2bdc81 // fmul v1.4s, v4.4s, v11.4s
+	WORD $0x6e2bdc60 // fmul v0.4s, v3.4s, v11.4s
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FSTPQ (F1, F0), 96(R1)
+	WORD $0x4e2c1e00 // and v0.16b, v16.16b, v12.16b
+	WORD $0x4e2c1de2 // and v2.16b, v15.16b, v12.16b
+	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
+	WORD $0x4e201de0 // and v0.16b, v15.16b, v0.16b
+	FSTPQ (F1, F0), (R0)
+	WORD $0x4e2c1dc0 // and v0.16b, v14.16b, v12.16b
+	WORD $0x4e2c1da2 // and v2.16b, v13.16b, v12.16b
+	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4e211dc1 // and v1.16b, v14.16b, v1.16b
+	WORD $0x4e201da0 // and v0.16b, v13.16b, v0.16b
+	FSTPQ (F1, F0), 32(R0)
+	WORD $0x4e2c1cc0 // and v0.16b, v6.16b, v12.16b
+	WORD $0x4e2c1ca2 // and v2.16b, v5.16b, v12.16b
+	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
+	WORD $0x4e201ca0 // and v0.16b, v5.16b, v0.16b
+	FSTPQ (F1, F0), 64(R0)
+	WORD $0x4e2c1c80 // and v0.16b, v4.16b, v12.16b
+	WORD $0x4e2c1c62 // and v2.16b, v3.16b, v12.16b
+	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
+	WORD $0x4e201c60 // and v0.16b, v3.16b, v0.16b
+	FSTPQ (F1, F0), 96(R0)
+	ADD $128, R0, R0
+	ADD $128, R1, R1
+	ADD $128, R2, R2
+	SUB $32, R3, R3
+	B several
+
+one:
+	CMP $8, R3
+	BLT end
+	FLDPQ (R0), (F7, F6)
+	WORD $0x6e29dce3 // fmul v3.4s, v7.4s, v9.4s
+	WORD $0x6e29dcc2 // fmul v2.4s, v6.4s, v9.4s
+	FLDPQ (R2), (F1, F0)
+	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0x6e2adce3 // fmul v3.4s, v7.4s, v10.4s
+	WORD $0x6e2adcc2 // fmul v2.4s, v6.4s, v10.4s
+	WORD $0x6e2bdca1 // fmul v1.4s, v5.4s, v11.4s
+	WORD $0x6e2bdc80 // fmul v0.4s, v4.4s, v11.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FSTPQ (F1, F0), (R1)
+	WORD $0x4e2c1ca0 // and v0.16b, v5.16b, v12.16b
+	WORD $0x4e2c1c82 // and v2.16b, v4.16b, v12.16b
+	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4e211ca1 // and v1.16b, v5.16b, v1.16b
+	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
+	FSTPQ (F1, F0), (R0)
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R2, R2
+	SUB $8, R3, R3
+	B one
+
+end:
+	RET
+
 DATA constants<>+0(SB)/8, $0x4022000000000000
 DATA constants<>+8(SB)/8, $0x4022000000000000
 DATA constants<>+16(SB)/8, $0xc022000000000000
@@ -11775,4 +11923,6 @@ DATA constants<>+160(SB)/8, $0x3fdde5ace74a8365
 DATA constants<>+168(SB)/8, $0x3fdde5ace74a8365
 DATA constants<>+176(SB)/8, $0x3ff0000000000000
 DATA constants<>+184(SB)/8, $0x3ff0000000000000
-GLOBL constants<>(SB), RODATA|NOPTR, $192
+DATA constants<>+192(SB)/8, $0x7fffffff7fffffff
+DATA constants<>+200(SB)/8, $0x7fffffff7fffffff
+GLOBL constants<>(SB), RODATA|NOPTR, $208

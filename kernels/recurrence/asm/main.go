@@ -16,6 +16,9 @@ const (
 	ymm = emit.Bytes
 	xmm = ymm / 2
 
+	// several is the number of vectors that a turn of a comb takes.
+	several = 4
+
 	// most is the number of vectors that a ladder computes side by side.
 	most = 6
 )
@@ -24,6 +27,7 @@ func main() {
 	spread()
 	gather()
 	ladder()
+	comb()
 	Generate()
 }
 
@@ -253,4 +257,56 @@ func tangents(x []VecVirtual) {
 	all(func(i int) { VMULPD(p[i], x[i], x[i]) })
 	q := polynomial([5]float64{1, bend.Q1, bend.Q2, bend.Q3, bend.Q4})
 	all(func(i int) { VDIVPD(q[i], x[i], x[i]) })
+}
+
+// comb writes a loop over samples that are less than a delay apart, in turns of several vectors and of one.
+func comb() {
+	TEXT("combSIMD", NOSPLIT, "func(line, dst, src *float32, n int, blend, feedForward, feedback, silence float32)")
+	Pragma("noescape")
+	Doc(
+		"combSIMD filters n successive samples by places of a delay line, and updates them. Values with a magnitude below silence",
+		"become 0 in the line. dst may be src. n must be a multiple of 8. It needs AVX2.",
+	)
+	line, dst, src := Load(Param("line"), GP64()), Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	n := Load(Param("n"), GP64())
+	blend, feedForward, feedback := emit.Parameter("blend"), emit.Parameter("feedForward"), emit.Parameter("feedback")
+	silence := emit.Parameter("silence")
+	turn := func(vectors int) {
+		at := func(base Register, i int) Mem { return Mem{Base: base, Disp: i * ymm} }
+		d := each(vectors, func(i int, to VecVirtual) { VMOVUPS(at(line, i), to) })
+		v := each(vectors, func(i int, to VecVirtual) {
+			VMULPS(feedback, d[i], to)
+			VADDPS(at(src, i), to, to)
+		})
+		for i := range v {
+			y := YMM()
+			VMULPS(feedForward, d[i], d[i])
+			VMULPS(blend, v[i], y)
+			VADDPS(d[i], y, y)
+			VMOVUPS(y, at(dst, i))
+		}
+		for i := range v {
+			loud := YMM()
+			VANDPS(emit.Words(1<<31-1), v[i], loud)
+			VCMPPS(emit.NotLessThan, silence, loud, loud)
+			VANDPS(loud, v[i], v[i])
+			VMOVUPS(v[i], at(line, i))
+		}
+		for _, base := range []Register{line, dst, src} {
+			ADDQ(U32(vectors*ymm), base)
+		}
+		SUBQ(U32(vectors*emit.Lanes), n)
+	}
+	Label("several")
+	CMPQ(n, Imm(several*emit.Lanes))
+	JL(LabelRef("one"))
+	turn(several)
+	JMP(LabelRef("several"))
+	Label("one")
+	CMPQ(n, Imm(emit.Lanes))
+	JL(LabelRef("end"))
+	turn(1)
+	JMP(LabelRef("one"))
+	Label("end")
+	emit.End()
 }
