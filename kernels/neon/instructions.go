@@ -303,6 +303,11 @@ func (l *lowering) vectorInstruction(line *line) error {
 			}
 			return l.onto("bit.16b", a[h], b[h], m)
 		})
+	case "VBLENDVPD":
+		mask, b, a := l.value(0), l.value(1), l.value(2)
+		l.both(func(h int) register {
+			return l.onto("bit.16b", a[h], b[h], l.encoded(shift("sshr", "2d", 63), mask[h]))
+		})
 	case "VCVTPS2PD":
 		a := l.value(0)
 		l.set(halves{l.do("fcvtl", a[0]), l.do("fcvtl2", a[0])})

@@ -235,6 +235,8 @@ func TestLanes(t *testing.T) {
 		"VBROADCASTSD (DX), Y3": "dup v0.2d, v0.d[0]",
 		"VPMULDQ Y2, Y1, Y3": "FLDPQ (R0), (F1, F4); FLDPQ (R1), (F0, F3); xtn v1.2s, v1.2d; xtn v0.2s, v0.2d; smull v2.2d, v1.2s, v0.2s; " +
 			"xtn v1.2s, v4.2d; xtn v0.2s, v3.2d; smull v0.2d, v1.2s, v0.2s",
+		"VBLENDVPD Y2, Y1, Y2, Y3": "FLDPQ (R0), (F4, F3); FLDPQ (R1), (F2, F1); sshr v0.2d, v2.2d, #63; bit v2.16b, v4.16b, v0.16b; " +
+			"sshr v0.2d, v1.2d, #63; bit v1.16b, v3.16b, v0.16b",
 		"VPSUBQ Y2, Y1, Y3":        "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); sub v1.2d, v3.2d, v1.2d; sub v0.2d, v2.2d, v0.2d",
 		"VPSRLQ $0x28, Y1, Y3":     "FLDPQ (R0), (F1, F0); ushr v1.2d, v1.2d, #40; ushr v0.2d, v0.2d, #40",
 		"VCMPPD $0x00, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); fcmeq v1.2d, v3.2d, v1.2d; fcmeq v0.2d, v2.2d, v0.2d",

@@ -175,6 +175,7 @@ var within = map[string]bool{
 	"VBLENDVPS": true, "VROUNDPS": true, "VCVTPS2DQ": true, "VCVTTPS2DQ": true, "VCVTDQ2PS": true, "VMOVAPS": true,
 	"VMOVUPS": true, "VMOVUPD": true, "VMOVDQU": true, "VFMADD231PS": true, "VFNMADD231PS": true, "VFMSUB231PS": true,
 	"VFNMSUB231PS": true, "VFMADD213PS": true, "VFMADD213PD": true, "VFMSUB213PS": true, "VFMADD132PS": true,
+	"VBLENDVPD": true,
 }
 
 // properties finds out what is known of webs: all is assumed, and what does not hold is taken away until nothing changes.
