@@ -26,3 +26,10 @@ func ladderSIMD(x *float32, n int, state *float64, vectors int, gains *[2][4]flo
 //
 //go:noescape
 func combSIMD(line *float32, dst *float32, src *float32, n int, blend float32, feedForward float32, feedback float32, silence float32)
+
+// followSIMD follows the magnitudes of n samples of vectors·4 channels in place, with 1 to 6 vectors. The channels of a sample
+// are successive, and state has a value of each. coefficients are those of the attack and of the release, each in four lanes. n
+// must be at least 1. It needs AVX2.
+//
+//go:noescape
+func followSIMD(x *float32, n int, state *float64, vectors int, coefficients *[2][4]float64)

@@ -5808,3 +5808,355 @@ DATA word7fffffff<>+20(SB)/4, $0x7fffffff
 DATA word7fffffff<>+24(SB)/4, $0x7fffffff
 DATA word7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL word7fffffff<>(SB), RODATA|NOPTR, $32
+
+// func followSIMD(x *float32, n int, state *float64, vectors int, coefficients *[2][4]float64)
+// Requires: AVX
+TEXT ·followSIMD(SB), NOSPLIT, $0-40
+	MOVQ    x+0(FP), AX
+	MOVQ    n+8(FP), CX
+	MOVQ    state+16(FP), DX
+	MOVQ    vectors+24(FP), BX
+	MOVQ    coefficients+32(FP), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	CMPQ    BX, $0x01
+	JE      vectors1
+	CMPQ    BX, $0x02
+	JE      vectors2
+	CMPQ    BX, $0x03
+	JE      vectors3
+	CMPQ    BX, $0x04
+	JE      vectors4
+	CMPQ    BX, $0x05
+	JE      vectors5
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 64(DX), Y4
+	VMOVUPS 96(DX), Y5
+	VMOVUPS 128(DX), Y6
+	VMOVUPS 160(DX), Y7
+
+sample6:
+	VMOVUPS   (AX), X8
+	VCVTPS2PD X8, Y8
+	VANDPS    quad7fffffffffffffff<>+0(SB), Y8, Y8
+	VSUBPD    Y2, Y8, Y8
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y8, Y1, Y0, Y9
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPD2PSY Y2, X8
+	VMOVUPS    X8, (AX)
+	VMOVUPS    16(AX), X8
+	VCVTPS2PD  X8, Y8
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y8, Y8
+	VSUBPD     Y3, Y8, Y8
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y8, Y1, Y0, Y9
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y3, Y3
+	VCVTPD2PSY Y3, X8
+	VMOVUPS    X8, 16(AX)
+	VMOVUPS    32(AX), X8
+	VCVTPS2PD  X8, Y8
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y8, Y8
+	VSUBPD     Y4, Y8, Y8
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y8, Y1, Y0, Y9
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y4, Y4
+	VCVTPD2PSY Y4, X8
+	VMOVUPS    X8, 32(AX)
+	VMOVUPS    48(AX), X8
+	VCVTPS2PD  X8, Y8
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y8, Y8
+	VSUBPD     Y5, Y8, Y8
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y8, Y1, Y0, Y9
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y5, Y5
+	VCVTPD2PSY Y5, X8
+	VMOVUPS    X8, 48(AX)
+	VMOVUPS    64(AX), X8
+	VCVTPS2PD  X8, Y8
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y8, Y8
+	VSUBPD     Y6, Y8, Y8
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y8, Y1, Y0, Y9
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y6, Y6
+	VCVTPD2PSY Y6, X8
+	VMOVUPS    X8, 64(AX)
+	VMOVUPS    80(AX), X8
+	VCVTPS2PD  X8, Y8
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y8, Y8
+	VSUBPD     Y7, Y8, Y8
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y8, Y1, Y0, Y9
+	VMULPD     Y9, Y8, Y8
+	VADDPD     Y8, Y7, Y7
+	VCVTPD2PSY Y7, X8
+	VMOVUPS    X8, 80(AX)
+	ADDQ       $0x60, AX
+	DECQ       CX
+	JNZ        sample6
+	VMOVUPS    Y2, (DX)
+	VMOVUPS    Y3, 32(DX)
+	VMOVUPS    Y4, 64(DX)
+	VMOVUPS    Y5, 96(DX)
+	VMOVUPS    Y6, 128(DX)
+	VMOVUPS    Y7, 160(DX)
+	VZEROUPPER
+	RET
+
+vectors5:
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 64(DX), Y4
+	VMOVUPS 96(DX), Y5
+	VMOVUPS 128(DX), Y6
+
+sample5:
+	VMOVUPS   (AX), X7
+	VCVTPS2PD X7, Y7
+	VANDPS    quad7fffffffffffffff<>+0(SB), Y7, Y7
+	VSUBPD    Y2, Y7, Y7
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y7, Y1, Y0, Y8
+	VMULPD     Y8, Y7, Y7
+	VADDPD     Y7, Y2, Y2
+	VCVTPD2PSY Y2, X7
+	VMOVUPS    X7, (AX)
+	VMOVUPS    16(AX), X7
+	VCVTPS2PD  X7, Y7
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y7, Y7
+	VSUBPD     Y3, Y7, Y7
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y7, Y1, Y0, Y8
+	VMULPD     Y8, Y7, Y7
+	VADDPD     Y7, Y3, Y3
+	VCVTPD2PSY Y3, X7
+	VMOVUPS    X7, 16(AX)
+	VMOVUPS    32(AX), X7
+	VCVTPS2PD  X7, Y7
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y7, Y7
+	VSUBPD     Y4, Y7, Y7
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y7, Y1, Y0, Y8
+	VMULPD     Y8, Y7, Y7
+	VADDPD     Y7, Y4, Y4
+	VCVTPD2PSY Y4, X7
+	VMOVUPS    X7, 32(AX)
+	VMOVUPS    48(AX), X7
+	VCVTPS2PD  X7, Y7
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y7, Y7
+	VSUBPD     Y5, Y7, Y7
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y7, Y1, Y0, Y8
+	VMULPD     Y8, Y7, Y7
+	VADDPD     Y7, Y5, Y5
+	VCVTPD2PSY Y5, X7
+	VMOVUPS    X7, 48(AX)
+	VMOVUPS    64(AX), X7
+	VCVTPS2PD  X7, Y7
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y7, Y7
+	VSUBPD     Y6, Y7, Y7
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y7, Y1, Y0, Y8
+	VMULPD     Y8, Y7, Y7
+	VADDPD     Y7, Y6, Y6
+	VCVTPD2PSY Y6, X7
+	VMOVUPS    X7, 64(AX)
+	ADDQ       $0x50, AX
+	DECQ       CX
+	JNZ        sample5
+	VMOVUPS    Y2, (DX)
+	VMOVUPS    Y3, 32(DX)
+	VMOVUPS    Y4, 64(DX)
+	VMOVUPS    Y5, 96(DX)
+	VMOVUPS    Y6, 128(DX)
+	VZEROUPPER
+	RET
+
+vectors4:
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 64(DX), Y4
+	VMOVUPS 96(DX), Y5
+
+sample4:
+	VMOVUPS   (AX), X6
+	VCVTPS2PD X6, Y6
+	VANDPS    quad7fffffffffffffff<>+0(SB), Y6, Y6
+	VSUBPD    Y2, Y6, Y6
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y6, Y1, Y0, Y7
+	VMULPD     Y7, Y6, Y6
+	VADDPD     Y6, Y2, Y2
+	VCVTPD2PSY Y2, X6
+	VMOVUPS    X6, (AX)
+	VMOVUPS    16(AX), X6
+	VCVTPS2PD  X6, Y6
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y6, Y6
+	VSUBPD     Y3, Y6, Y6
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y6, Y1, Y0, Y7
+	VMULPD     Y7, Y6, Y6
+	VADDPD     Y6, Y3, Y3
+	VCVTPD2PSY Y3, X6
+	VMOVUPS    X6, 16(AX)
+	VMOVUPS    32(AX), X6
+	VCVTPS2PD  X6, Y6
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y6, Y6
+	VSUBPD     Y4, Y6, Y6
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y6, Y1, Y0, Y7
+	VMULPD     Y7, Y6, Y6
+	VADDPD     Y6, Y4, Y4
+	VCVTPD2PSY Y4, X6
+	VMOVUPS    X6, 32(AX)
+	VMOVUPS    48(AX), X6
+	VCVTPS2PD  X6, Y6
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y6, Y6
+	VSUBPD     Y5, Y6, Y6
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y6, Y1, Y0, Y7
+	VMULPD     Y7, Y6, Y6
+	VADDPD     Y6, Y5, Y5
+	VCVTPD2PSY Y5, X6
+	VMOVUPS    X6, 48(AX)
+	ADDQ       $0x40, AX
+	DECQ       CX
+	JNZ        sample4
+	VMOVUPS    Y2, (DX)
+	VMOVUPS    Y3, 32(DX)
+	VMOVUPS    Y4, 64(DX)
+	VMOVUPS    Y5, 96(DX)
+	VZEROUPPER
+	RET
+
+vectors3:
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 64(DX), Y4
+
+sample3:
+	VMOVUPS   (AX), X5
+	VCVTPS2PD X5, Y5
+	VANDPS    quad7fffffffffffffff<>+0(SB), Y5, Y5
+	VSUBPD    Y2, Y5, Y5
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y5, Y1, Y0, Y6
+	VMULPD     Y6, Y5, Y5
+	VADDPD     Y5, Y2, Y2
+	VCVTPD2PSY Y2, X5
+	VMOVUPS    X5, (AX)
+	VMOVUPS    16(AX), X5
+	VCVTPS2PD  X5, Y5
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y5, Y5
+	VSUBPD     Y3, Y5, Y5
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y5, Y1, Y0, Y6
+	VMULPD     Y6, Y5, Y5
+	VADDPD     Y5, Y3, Y3
+	VCVTPD2PSY Y3, X5
+	VMOVUPS    X5, 16(AX)
+	VMOVUPS    32(AX), X5
+	VCVTPS2PD  X5, Y5
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y5, Y5
+	VSUBPD     Y4, Y5, Y5
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y5, Y1, Y0, Y6
+	VMULPD     Y6, Y5, Y5
+	VADDPD     Y5, Y4, Y4
+	VCVTPD2PSY Y4, X5
+	VMOVUPS    X5, 32(AX)
+	ADDQ       $0x30, AX
+	DECQ       CX
+	JNZ        sample3
+	VMOVUPS    Y2, (DX)
+	VMOVUPS    Y3, 32(DX)
+	VMOVUPS    Y4, 64(DX)
+	VZEROUPPER
+	RET
+
+vectors2:
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
+
+sample2:
+	VMOVUPS   (AX), X4
+	VCVTPS2PD X4, Y4
+	VANDPS    quad7fffffffffffffff<>+0(SB), Y4, Y4
+	VSUBPD    Y2, Y4, Y4
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y4, Y1, Y0, Y5
+	VMULPD     Y5, Y4, Y4
+	VADDPD     Y4, Y2, Y2
+	VCVTPD2PSY Y2, X4
+	VMOVUPS    X4, (AX)
+	VMOVUPS    16(AX), X4
+	VCVTPS2PD  X4, Y4
+	VANDPS     quad7fffffffffffffff<>+0(SB), Y4, Y4
+	VSUBPD     Y3, Y4, Y4
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y4, Y1, Y0, Y5
+	VMULPD     Y5, Y4, Y4
+	VADDPD     Y4, Y3, Y3
+	VCVTPD2PSY Y3, X4
+	VMOVUPS    X4, 16(AX)
+	ADDQ       $0x20, AX
+	DECQ       CX
+	JNZ        sample2
+	VMOVUPS    Y2, (DX)
+	VMOVUPS    Y3, 32(DX)
+	VZEROUPPER
+	RET
+
+vectors1:
+	VMOVUPS (DX), Y2
+
+sample1:
+	VMOVUPS   (AX), X3
+	VCVTPS2PD X3, Y3
+	VANDPS    quad7fffffffffffffff<>+0(SB), Y3, Y3
+	VSUBPD    Y2, Y3, Y3
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	VBLENDVPD  Y3, Y1, Y0, Y4
+	VMULPD     Y4, Y3, Y3
+	VADDPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X3
+	VMOVUPS    X3, (AX)
+	ADDQ       $0x10, AX
+	DECQ       CX
+	JNZ        sample1
+	VMOVUPS    Y2, (DX)
+	VZEROUPPER
+	RET
+
+DATA quad7fffffffffffffff<>+0(SB)/8, $0x7fffffffffffffff
+DATA quad7fffffffffffffff<>+8(SB)/8, $0x7fffffffffffffff
+DATA quad7fffffffffffffff<>+16(SB)/8, $0x7fffffffffffffff
+DATA quad7fffffffffffffff<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL quad7fffffffffffffff<>(SB), RODATA|NOPTR, $32

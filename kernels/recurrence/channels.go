@@ -53,6 +53,9 @@ func overChannels[P any](values int, speed pace, build func(p P) kernel) kernels
 			Rows: func(s *kernels.Shape) int { return s[channels] },
 			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
 				unit := min(most, max(speed.together, (rows-1)/p.Workers()+1))
+				if unit > pair {
+					unit = (unit-1)/lanes*lanes + lanes
+				}
 				return p.Grain(rows, float64(speed.perMicrosecond)/float64(s[samples]), unit)
 			},
 			Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {

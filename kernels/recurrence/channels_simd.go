@@ -10,15 +10,16 @@ var haveSIMD = cpu.X86.HasAVX2 || cpu.ARM64.HasASIMD
 // eight is the number of samples of a channel that are copied at a time, and of those that a comb computes.
 const eight = 8
 
-// spread is spreadGo by vectors, as far as there are whole ones.
+// spread is spreadGo by vectors, as far as there are whole ones. The last vector may overlap the one before it.
 func spread(dst []float32, width int, src []float32, stride, count, length int) {
-	whole, channels := length-length%eight, count-count%lanes
-	for c := 0; whole > 0 && c < channels; c += lanes {
-		d, s := dst[c:(whole-1)*width+c+lanes], src[c*stride:(c+lanes-1)*stride+whole]
-		spreadSIMD(&d[0], width, &s[0], stride, whole)
+	whole := length - length%eight
+	if count < lanes {
+		whole = 0
 	}
-	if channels < count {
-		spreadGo(dst[channels:], width, src[channels*stride:], stride, count-channels, whole)
+	for c := 0; whole > 0 && c < count; c += lanes {
+		at := min(c, count-lanes)
+		d, s := dst[at:(whole-1)*width+at+lanes], src[at*stride:(at+lanes-1)*stride+whole]
+		spreadSIMD(&d[0], width, &s[0], stride, whole)
 	}
 	if whole < length {
 		spreadGo(dst[whole*width:], width, src[whole:], stride, count, length-whole)
@@ -27,13 +28,14 @@ func spread(dst []float32, width int, src []float32, stride, count, length int) 
 
 // gather is gatherGo by vectors, as far as there are whole ones.
 func gather(dst []float32, stride int, src []float32, width, count, length int) {
-	whole, channels := length-length%eight, count-count%lanes
-	for c := 0; whole > 0 && c < channels; c += lanes {
-		d, s := dst[c*stride:(c+lanes-1)*stride+whole], src[c:(whole-1)*width+c+lanes]
-		gatherSIMD(&d[0], stride, &s[0], width, whole)
+	whole := length - length%eight
+	if count < lanes {
+		whole = 0
 	}
-	if channels < count {
-		gatherGo(dst[channels*stride:], stride, src[channels:], width, count-channels, whole)
+	for c := 0; whole > 0 && c < count; c += lanes {
+		at := min(c, count-lanes)
+		d, s := dst[at*stride:(at+lanes-1)*stride+whole], src[at:(whole-1)*width+at+lanes]
+		gatherSIMD(&d[0], stride, &s[0], width, whole)
 	}
 	if whole < length {
 		gatherGo(dst[whole:], stride, src[whole*width:], width, count, length-whole)
@@ -55,4 +57,10 @@ func (c *comb) filter(line, dst, src []float32) {
 		line, dst, src = line[whole:], d[whole:], s[whole:]
 	}
 	c.filterGo(line, dst, src)
+}
+
+// many is [wide]'s.
+func (e *envelope) many(states []float64, x []float32, width int) {
+	_ = states[width-1]
+	followSIMD(&x[0], len(x)/width, &states[0], width/lanes, &e.coefficients)
 }

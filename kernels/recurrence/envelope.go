@@ -44,13 +44,29 @@ var Envelope = declare(family[EnvelopeParams]{
 	},
 	flops: 5, threads: 1,
 	by: []kernels.Makers[EnvelopeParams]{
-		overChannels(1, pace{together: pair, perMicrosecond: 1024}, func(p EnvelopeParams) kernel { return newFollower(p.coefficients()) }),
+		kernels.Revised(1, overChannels(1, pace{together: pair, perMicrosecond: 2560, least: 4}, func(p EnvelopeParams) kernel {
+			return newEnvelope(p.coefficients())
+		})), // Vector code.
 		kernels.KernelText("", perChannel(envelopeSource, 16, func(p EnvelopeParams) []any {
 			attack, release := p.coefficients()
 			return []any{float32(attack), float32(release)}
 		})),
 	},
 })
+
+// envelope is an envelope follower on a processor.
+type envelope struct {
+	follower
+	coefficients [2][lanes]float64 // of the attack and of the release, in all lanes
+}
+
+func newEnvelope(attack, release float64) *envelope {
+	e := &envelope{follower: newFollower(attack, release)}
+	for i := range lanes {
+		e.coefficients[0][i], e.coefficients[1][i] = attack, release
+	}
+	return e
+}
 
 //go:embed envelope.metal
 var envelopeText string

@@ -26,6 +26,13 @@ func TestEnvelopePlan(t *testing.T) {
 	refused(t, NewEnvelope, "want both from 0 to 1000", EnvelopeParams{-1, 1, 48000}, EnvelopeParams{1, nan, 48000}, EnvelopeParams{1001, 1, 48000})
 }
 
+func TestEnvelopeVectors(t *testing.T) {
+	for _, p := range []EnvelopeParams{{0.005, 0.1, 44100}, {0.1, 0, 44100}} {
+		testVectors(t, &Envelope, p, func(p EnvelopeParams) kernel { return newEnvelope(p.coefficients()) })
+	}
+	testApart(t, &Envelope, Envelope.Params(kernels.Shape{}))
+}
+
 // Within its time, the follower has come within 1/e of a new level.
 func TestEnvelopeTimes(t *testing.T) {
 	const rate = 8000

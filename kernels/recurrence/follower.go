@@ -10,6 +10,7 @@ var followerText string
 
 // follower is the recurrence of [Envelope] on a processor. Processors guess well which of the two coefficients comes next,
 // because a level rises or falls for many samples. Without a branch, one channel took twice as long.
+// Products are rounded as in [tangent].
 type follower struct{ attack, release float64 }
 
 func newFollower(attack, release float64) follower { return follower{attack, release} }
@@ -27,7 +28,7 @@ func (f follower) one(state []float64, dst, src []float32) {
 	e, dst := state[0], dst[:len(src)]
 	for i, x := range src {
 		d := magnitude(x) - e
-		e += f.coefficient(d) * d
+		e += float64(f.coefficient(d) * d)
 		dst[i] = float32(e)
 	}
 	state[0] = e
@@ -38,8 +39,8 @@ func (f follower) two(state []float64, dst0, dst1, src0, src1 []float32) {
 	dst0, dst1, src1 = dst0[:len(src0)], dst1[:len(src0)], src1[:len(src0)]
 	for i, x := range src0 {
 		d0, d1 := magnitude(x)-e0, magnitude(src1[i])-e1
-		e0 += f.coefficient(d0) * d0
-		e1 += f.coefficient(d1) * d1
+		e0 += float64(f.coefficient(d0) * d0)
+		e1 += float64(f.coefficient(d1) * d1)
 		dst0[i], dst1[i] = float32(e0), float32(e1)
 	}
 	state[0], state[1] = e0, e1

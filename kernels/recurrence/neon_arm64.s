@@ -11899,6 +11899,578 @@ one:
 end:
 	RET
 
+// func followSIMD(x *float32, n int, state *float64, vectors int, coefficients *[2][4]float64)
+TEXT ·followSIMD(SB), NOSPLIT, $0-40
+	MOVD $constants<>(SB), R26
+	FMOVQ 208(R26), F11
+	MOVD x+0(FP), R0
+	MOVD n+8(FP), R1
+	MOVD state+16(FP), R2
+	MOVD vectors+24(FP), R3
+	MOVD coefficients+32(FP), R4
+	FLDPQ (R4), (F10, F9)
+	FLDPQ 32(R4), (F8, F7)
+	CMP $1, R3
+	BEQ vectors1
+	CMP $2, R3
+	BEQ vectors2
+	CMP $3, R3
+	BEQ vectors3
+	CMP $4, R3
+	BEQ vectors4
+	CMP $5, R3
+	BEQ vectors5
+	FLDPQ (R2), (F21, F20)
+	FLDPQ 32(R2), (F19, F18)
+	FLDPQ 64(R2), (F17, F16)
+	FLDPQ 96(R2), (F15, F14)
+	FLDPQ 128(R2), (F13, F12)
+	FLDPQ 160(R2), (F6, F5)
+
+sample6:
+	FMOVQ (R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ef5d424 // fsub v4.2d, v1.2d, v21.2d
+	WORD $0x4ef4d403 // fsub v3.2d, v0.2d, v20.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d6b5 // fadd v21.2d, v21.2d, v1.2d
+	WORD $0x4e60d694 // fadd v20.2d, v20.2d, v0.2d
+	WORD $0x0e616aa0 // fcvtn v0.2s, v21.2d
+	WORD $0x4e616a80 // fcvtn2 v0.4s, v20.2d
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ef3d424 // fsub v4.2d, v1.2d, v19.2d
+	WORD $0x4ef2d403 // fsub v3.2d, v0.2d, v18.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d673 // fadd v19.2d, v19.2d, v1.2d
+	WORD $0x4e60d652 // fadd v18.2d, v18.2d, v0.2d
+	WORD $0x0e616a60 // fcvtn v0.2s, v19.2d
+	WORD $0x4e616a40 // fcvtn2 v0.4s, v18.2d
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ef1d424 // fsub v4.2d, v1.2d, v17.2d
+	WORD $0x4ef0d403 // fsub v3.2d, v0.2d, v16.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d631 // fadd v17.2d, v17.2d, v1.2d
+	WORD $0x4e60d610 // fadd v16.2d, v16.2d, v0.2d
+	WORD $0x0e616a20 // fcvtn v0.2s, v17.2d
+	WORD $0x4e616a00 // fcvtn2 v0.4s, v16.2d
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
+	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
+	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
+	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
+	FMOVQ F0, 48(R0)
+	FMOVQ 64(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
+	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
+	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
+	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
+	FMOVQ F0, 64(R0)
+	FMOVQ 80(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
+	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
+	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
+	FMOVQ F0, 80(R0)
+	ADD $96, R0, R0
+	SUBS $1, R1, R1
+	BNE sample6
+	FSTPQ (F21, F20), (R2)
+	FSTPQ (F19, F18), 32(R2)
+	FSTPQ (F17, F16), 64(R2)
+	FSTPQ (F15, F14), 96(R2)
+	FSTPQ (F13, F12), 128(R2)
+	FSTPQ (F6, F5), 160(R2)
+	RET
+
+vectors5:
+	FLDPQ (R2), (F19, F18)
+	FLDPQ 32(R2), (F17, F16)
+	FLDPQ 64(R2), (F15, F14)
+	FLDPQ 96(R2), (F13, F12)
+	FLDPQ 128(R2), (F6, F5)
+
+sample5:
+	FMOVQ (R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ef3d424 // fsub v4.2d, v1.2d, v19.2d
+	WORD $0x4ef2d403 // fsub v3.2d, v0.2d, v18.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d673 // fadd v19.2d, v19.2d, v1.2d
+	WORD $0x4e60d652 // fadd v18.2d, v18.2d, v0.2d
+	WORD $0x0e616a60 // fcvtn v0.2s, v19.2d
+	WORD $0x4e616a40 // fcvtn2 v0.4s, v18.2d
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ef1d424 // fsub v4.2d, v1.2d, v17.2d
+	WORD $0x4ef0d403 // fsub v3.2d, v0.2d, v16.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d631 // fadd v17.2d, v17.2d, v1.2d
+	WORD $0x4e60d610 // fadd v16.2d, v16.2d, v0.2d
+	WORD $0x0e616a20 // fcvtn v0.2s, v17.2d
+	WORD $0x4e616a00 // fcvtn2 v0.4s, v16.2d
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
+	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
+	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
+	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
+	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
+	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
+	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
+	FMOVQ F0, 48(R0)
+	FMOVQ 64(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
+	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
+	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
+	FMOVQ F0, 64(R0)
+	ADD $80, R0, R0
+	SUBS $1, R1, R1
+	BNE sample5
+	FSTPQ (F19, F18), (R2)
+	FSTPQ (F17, F16), 32(R2)
+	FSTPQ (F15, F14), 64(R2)
+	FSTPQ (F13, F12), 96(R2)
+	FSTPQ (F6, F5), 128(R2)
+	RET
+
+vectors4:
+	FLDPQ (R2), (F17, F16)
+	FLDPQ 32(R2), (F15, F14)
+	FLDPQ 64(R2), (F13, F12)
+	FLDPQ 96(R2), (F6, F5)
+
+sample4:
+	FMOVQ (R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ef1d424 // fsub v4.2d, v1.2d, v17.2d
+	WORD $0x4ef0d403 // fsub v3.2d, v0.2d, v16.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d631 // fadd v17.2d, v17.2d, v1.2d
+	WORD $0x4e60d610 // fadd v16.2d, v16.2d, v0.2d
+	WORD $0x0e616a20 // fcvtn v0.2s, v17.2d
+	WORD $0x4e616a00 // fcvtn2 v0.4s, v16.2d
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
+	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
+	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
+	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
+	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
+	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
+	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
+	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
+	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
+	FMOVQ F0, 48(R0)
+	ADD $64, R0, R0
+	SUBS $1, R1, R1
+	BNE sample4
+	FSTPQ (F17, F16), (R2)
+	FSTPQ (F15, F14), 32(R2)
+	FSTPQ (F13, F12), 64(R2)
+	FSTPQ (F6, F5), 96(R2)
+	RET
+
+vectors3:
+	FLDPQ (R2), (F15, F14)
+	FLDPQ 32(R2), (F13, F12)
+	FLDPQ 64(R2), (F6, F5)
+
+sample3:
+	FMOVQ (R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
+	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
+	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
+	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
+	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
+	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
+	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
+	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
+	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
+	FMOVQ F0, 32(R0)
+	ADD $48, R0, R0
+	SUBS $1, R1, R1
+	BNE sample3
+	FSTPQ (F15, F14), (R2)
+	FSTPQ (F13, F12), 32(R2)
+	FSTPQ (F6, F5), 64(R2)
+	RET
+
+vectors2:
+	FLDPQ (R2), (F13, F12)
+	FLDPQ 32(R2), (F6, F5)
+
+sample2:
+	FMOVQ (R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
+	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
+	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
+	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
+	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
+	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
+	FMOVQ F0, 16(R0)
+	ADD $32, R0, R0
+	SUBS $1, R1, R1
+	BNE sample2
+	FSTPQ (F13, F12), (R2)
+	FSTPQ (F6, F5), 32(R2)
+	RET
+
+vectors1:
+	FLDPQ (R2), (F6, F5)
+
+sample1:
+	FMOVQ (R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
+	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
+	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
+	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
+	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+
+	// With a step of 0 or NaN, both coefficients give the same.
+	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
+	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x4ea91d20 // mov v0.16b, v9.16b
+	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
+	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
+	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
+	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
+	FMOVQ F0, (R0)
+	ADD $16, R0, R0
+	SUBS $1, R1, R1
+	BNE sample1
+	FSTPQ (F6, F5), (R2)
+	RET
+
 DATA constants<>+0(SB)/8, $0x4022000000000000
 DATA constants<>+8(SB)/8, $0x4022000000000000
 DATA constants<>+16(SB)/8, $0xc022000000000000
@@ -11925,4 +12497,6 @@ DATA constants<>+176(SB)/8, $0x3ff0000000000000
 DATA constants<>+184(SB)/8, $0x3ff0000000000000
 DATA constants<>+192(SB)/8, $0x7fffffff7fffffff
 DATA constants<>+200(SB)/8, $0x7fffffff7fffffff
-GLOBL constants<>(SB), RODATA|NOPTR, $208
+DATA constants<>+208(SB)/8, $0x7fffffffffffffff
+DATA constants<>+216(SB)/8, $0x7fffffffffffffff
+GLOBL constants<>(SB), RODATA|NOPTR, $224

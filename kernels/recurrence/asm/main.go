@@ -19,7 +19,7 @@ const (
 	// several is the number of vectors that a turn of a comb takes.
 	several = 4
 
-	// most is the number of vectors that a ladder computes side by side.
+	// most is the number of vectors that a ladder or an envelope computes side by side.
 	most = 6
 )
 
@@ -28,6 +28,7 @@ func main() {
 	gather()
 	ladder()
 	comb()
+	follow()
 	Generate()
 }
 
@@ -146,14 +147,7 @@ func ladder() {
 	)
 	x, n, state := Load(Param("x"), GP64()), Load(Param("n"), GP64()), Load(Param("state"), GP64())
 	vectors, gains := Load(Param("vectors"), GP64()), Load(Param("gains"), GP64())
-	for v := 1; v < most; v++ {
-		CMPQ(vectors, Imm(uint64(v)))
-		JE(LabelRef(fmt.Sprintf("vectors%d", v)))
-	}
-	for v := most; v >= 1; v-- {
-		if v < most {
-			Label(fmt.Sprintf("vectors%d", v))
-		}
+	numbers(vectors, func(v int) {
 		step, feedback := Mem{Base: gains}, Mem{Base: gains, Disp: ymm}
 		level := func(stage, i int) Mem { return Mem{Base: state, Disp: (stage*v + i) * ymm} }
 		bent := func(stage, i int) Mem { return level(bend.Stages+stage, i) }
@@ -203,6 +197,20 @@ func ladder() {
 		ADDQ(Imm(uint64(v*xmm)), x)
 		DECQ(n)
 		JNZ(LabelRef(fmt.Sprintf("sample%d", v)))
+	})
+}
+
+// numbers appends a way through the function for each number of vectors.
+func numbers(vectors Register, way func(v int)) {
+	for v := 1; v < most; v++ {
+		CMPQ(vectors, Imm(uint64(v)))
+		JE(LabelRef(fmt.Sprintf("vectors%d", v)))
+	}
+	for v := most; v >= 1; v-- {
+		if v < most {
+			Label(fmt.Sprintf("vectors%d", v))
+		}
+		way(v)
 		emit.End()
 	}
 }
@@ -309,4 +317,43 @@ func comb() {
 	JMP(LabelRef("one"))
 	Label("end")
 	emit.End()
+}
+
+// follow writes a loop over samples for each number of vectors.
+func follow() {
+	TEXT("followSIMD", NOSPLIT, "func(x *float32, n int, state *float64, vectors int, coefficients *[2][4]float64)")
+	Pragma("noescape")
+	Doc(
+		fmt.Sprintf("followSIMD follows the magnitudes of n samples of vectors·4 channels in place, with 1 to %d vectors. The channels of a sample", most),
+		"are successive, and state has a value of each. coefficients are those of the attack and of the release, each in four lanes. n",
+		"must be at least 1. It needs AVX2.",
+	)
+	x, n, state := Load(Param("x"), GP64()), Load(Param("n"), GP64()), Load(Param("state"), GP64())
+	vectors, coefficients := Load(Param("vectors"), GP64()), Load(Param("coefficients"), GP64())
+	attack, release := YMM(), YMM()
+	VMOVUPS(Mem{Base: coefficients}, attack)
+	VMOVUPS(Mem{Base: coefficients, Disp: ymm}, release)
+	numbers(vectors, func(v int) {
+		level := each(v, func(i int, to VecVirtual) { VMOVUPS(Mem{Base: state, Disp: i * ymm}, to) })
+		Label(fmt.Sprintf("sample%d", v))
+		for i := range v {
+			narrow, step, coefficient, y := XMM(), YMM(), YMM(), XMM()
+			VMOVUPS(Mem{Base: x, Disp: i * xmm}, narrow)
+			VCVTPS2PD(narrow, step)
+			VANDPS(emit.Quads(1<<63-1), step, step)
+			VSUBPD(level[i], step, step)
+			Comment("With a step of 0 or NaN, both coefficients give the same.")
+			VBLENDVPD(step, release, attack, coefficient)
+			VMULPD(coefficient, step, step)
+			VADDPD(step, level[i], level[i])
+			VCVTPD2PSY(level[i], y)
+			VMOVUPS(y, Mem{Base: x, Disp: i * xmm})
+		}
+		ADDQ(Imm(uint64(v*xmm)), x)
+		DECQ(n)
+		JNZ(LabelRef(fmt.Sprintf("sample%d", v)))
+		for i := range v {
+			VMOVUPS(level[i], Mem{Base: state, Disp: i * ymm})
+		}
+	})
 }
