@@ -1,6 +1,6 @@
 # A change must pass make check. Continuous integration runs .ci/run, which uses most of these targets.
 PACKAGES   := ./...
-CONCURRENT := ./pool/... ./gpu ./dispatch/... ./kernels/... ./sweeps/... ./native/fftw/... ./native/openblas/... ./cuda
+CONCURRENT := ./pool/... ./gpu ./dispatch/... ./kernels/... ./sweeps/... ./native/fftw/... ./native/openblas/... ./native/signpost ./cuda
 DARWIN     := GOOS=darwin GOARCH=arm64 CGO_ENABLED=0
 # The commands of the main module do not reach lab/outside, a module of its own.
 OUTSIDE    := cd lab/outside &&
