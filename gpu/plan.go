@@ -24,6 +24,8 @@ type Plan struct {
 
 	mu       sync.Mutex // held within a method: see enter
 	inFlight Recording
+	watched  watched // of inFlight
+	kernels  string  // their names; empty until somebody watches
 	closed   bool
 	copier   copier
 }
@@ -390,7 +392,9 @@ func (p *Plan) time(r Recording) (Times, error) {
 		return Times{}, err
 	}
 	p.inFlight = nil
-	return r.Wait()
+	times, err := r.Wait()
+	p.watched.end()
+	return times, err
 }
 
 var (
@@ -423,7 +427,9 @@ func (p *Plan) submit(r Recording, timed bool) error {
 	if r == nil {
 		return nil
 	}
+	p.watched = p.watch(r)
 	if err := r.Submit(timed); err != nil {
+		p.watched.end()
 		return err
 	}
 	p.inFlight = r
@@ -437,6 +443,7 @@ func (p *Plan) wait(err error) error {
 	r := p.inFlight
 	p.inFlight = nil
 	_, err = r.Wait()
+	p.watched.end()
 	return err
 }
 
