@@ -252,10 +252,12 @@ func (a *Analysis) Run(samples []float32) (Features, error) {
 		if err := a.spectra.Run(a.part(samples, from, each)); err != nil {
 			return Features{}, fmt.Errorf("from frame %d on: %w", from, err)
 		}
+		m := interval(a.recorder.marks().Moves, joinName)
 		begin, known := a.recorder.now(), first-from
 		mels, classes := a.spectra.Floats("mel")[known*a.params.Bands:], a.spectra.Floats("chroma")[known*chroma.Classes:]
 		a.mels, a.classes = append(a.mels, mels...), append(a.classes, classes...)
 		a.recorder.move(joinName, begin, len(mels)+len(classes))
+		m.end()
 	}
 	if err := a.features.Run(a.mels); err != nil {
 		return Features{}, err
@@ -294,6 +296,7 @@ func (a *Analysis) part(samples []float32, first, frames int) []float32 {
 	if from >= 0 && from+n <= len(samples) {
 		return samples[from : from+n]
 	}
+	defer interval(a.recorder.marks().Moves, cutName).end()
 	begin := a.recorder.now()
 	if len(a.padded) < n {
 		a.padded = make([]float32, n)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"crossover/gpu"
 	"crossover/kernels"
@@ -13,6 +14,7 @@ import (
 type list struct {
 	w      *wiring
 	stages []int
+	title  string // see name
 
 	steps  []kernels.Step    // for which the kernels are
 	of     []kernels.Kernels // by stage of the list
@@ -107,6 +109,9 @@ func (l *list) needed(t int) bool {
 
 // run computes the list.
 func (l *list) run(p *Pipeline) error {
+	if of := p.recorder.marks().Lists; of != nil {
+		defer interval(of, l.name()).end()
+	}
 	begin := p.recorder.now()
 	if err := l.prepare(p); err != nil {
 		return err
@@ -139,6 +144,18 @@ func (l *list) run(p *Pipeline) error {
 		l.grown = p.calls + 1
 	}
 	return err
+}
+
+// name returns the name of the list's spans: those of its stages.
+func (l *list) name() string {
+	if l.title == "" {
+		var names []string
+		for _, i := range l.stages {
+			names = append(names, l.w.Stages[i].Name)
+		}
+		l.title = strings.Join(names, " + ")
+	}
+	return l.title
 }
 
 // load writes the rows of earlier calls into the tensors that grow.

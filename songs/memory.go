@@ -91,18 +91,26 @@ func (w *wiring) grows(t int) bool {
 	return i >= 0 && w.Derived[i].How == All
 }
 
+// open reports whether a tensor is derived, and has not been in this call.
+func (m *memory) open(t int) bool { return m.w.tensors[t].derived >= 0 && m.rows[t] == 0 }
+
+// moves reports whether derive will move data. What was left by the last call lies where it is read.
+func (m *memory) moves(t int) bool {
+	return m.open(t) && m.w.Derived[m.w.tensors[t].derived].How != Last
+}
+
 // derive derives a tensor for this call, unless it is there, and reports whether data have moved. words are the lengths of all
 // tensors.
 func (m *memory) derive(t int, words []int, calls int) (moved bool, err error) {
 	i := m.w.tensors[t].derived
-	if i < 0 || m.rows[t] > 0 {
+	if !m.open(t) {
 		return false, nil
 	}
 	if err := m.settle(t, calls); err != nil {
 		return false, err
 	}
 	to, err := m.take(t, words[t])
-	if err != nil || m.w.Derived[i].How == Last {
+	if err != nil || !m.moves(t) {
 		return false, err
 	}
 	from, columns := m.data[m.w.of[i]][:words[m.w.of[i]]], m.w.Derived[i].Columns

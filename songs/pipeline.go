@@ -192,16 +192,25 @@ func (p *Pipeline) prepare(k int, in *list) error {
 		if in != nil && p.w.growsIn(i, t) {
 			continue
 		}
-		begin := p.recorder.now()
-		moved, err := p.memory.derive(t, p.layout.words, p.calls)
-		if err != nil {
+		if err := p.derive(t); err != nil {
 			return fmt.Errorf("stage %s: %w", p.w.Stages[i].Name, err)
-		}
-		if moved {
-			p.recorder.move(p.w.tensors[t].name, begin, p.layout.words[t])
 		}
 	}
 	return nil
+}
+
+// derive derives a tensor, and records a move of data.
+func (p *Pipeline) derive(t int) error {
+	name := p.w.tensors[t].name
+	if p.memory.moves(t) {
+		defer interval(p.recorder.marks().Moves, name).end()
+	}
+	begin := p.recorder.now()
+	moved, err := p.memory.derive(t, p.layout.words, p.calls)
+	if moved {
+		p.recorder.move(name, begin, p.layout.words[t])
+	}
+	return err
 }
 
 // decide takes the step of the k-th stage of the order by the value that decides it.
@@ -257,6 +266,7 @@ func (p *Pipeline) stage(i int) error {
 func (p *Pipeline) routed(i int) bool { return p.route != nil && p.route[i] != "" && !p.broken[i] }
 
 func (p *Pipeline) runPlan(i int) (err error) {
+	defer interval(p.recorder.marks().Stages, p.names[i]).end()
 	begin := p.recorder.now()
 	for _, t := range p.w.writes[i] {
 		if _, err := p.memory.take(t, p.layout.words[t]); err != nil {

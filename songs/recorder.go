@@ -1,7 +1,6 @@
 package songs
 
 import (
-	"strings"
 	"time"
 
 	"crossover/gpu"
@@ -11,6 +10,8 @@ import (
 
 // Recorder records the spans of calls: see [Pipeline.Record]. One goroutine at a time may use a Recorder. The zero value is ready.
 type Recorder struct {
+	Marks *Marks // nil for none
+
 	begin time.Time // of the call
 	spans []profiles.Span
 }
@@ -18,9 +19,55 @@ type Recorder struct {
 // Call runs a call, and returns its spans and how many seconds it took. call may run several pipelines. The spans are valid until
 // the next Call. They cover stages, lists of kernels and derived tensors, and what a call does besides lies between them.
 func (r *Recorder) Call(call func() error) (spans []profiles.Span, seconds float64, err error) {
+	m := interval(r.marks().Calls, r.marks().Text)
 	r.spans, r.begin = r.spans[:0], time.Now()
 	err = call()
-	return r.spans, time.Since(r.begin).Seconds(), err
+	seconds = time.Since(r.begin).Seconds()
+	m.end()
+	return r.spans, seconds, err
+}
+
+// Marks are told of what is recorded while it happens, so that another program, such as Apple's Instruments, can show it beside what it
+// records itself. An interval encloses the span that is recorded, and is not part of it. So what marks cost is time between the stages,
+// and part of a call. Fields may be nil.
+type Marks struct {
+	Text                        string // of every call
+	Calls, Stages, Lists, Moves Intervals
+}
+
+// Intervals are told of intervals of one kind.
+type Intervals interface {
+	Begin(text string) (id uint64) // text is the name of the span
+	End(id uint64)                 // with what Begin returned
+}
+
+// marks returns the marks of a recorder, which may be nil.
+func (r *Recorder) marks() *Marks {
+	if r == nil || r.Marks == nil {
+		return &noMarks
+	}
+	return r.Marks
+}
+
+var noMarks Marks
+
+// mark is an interval that has begun.
+type mark struct {
+	of Intervals // nil if nobody is told
+	id uint64
+}
+
+func interval(of Intervals, text string) mark {
+	if of == nil {
+		return mark{}
+	}
+	return mark{of, of.Begin(text)}
+}
+
+func (m mark) end() {
+	if m.of != nil {
+		m.of.End(m.id)
+	}
 }
 
 // Record makes the pipeline record the spans of later calls in r. A nil r ends that. Without a recorder, a call does not look at
@@ -94,7 +141,7 @@ func (p *Pipeline) recordList(l *list, begin float64, t *gpu.CallTimes) {
 		s.Work.Operations += of.Operations
 		s.Work.Chain += of.Chain
 	}
-	s.Name, s.Implementation = strings.Join(s.Stages, " + "), p.route[l.stages[0]]
+	s.Name, s.Implementation = l.name(), p.route[l.stages[0]]
 	r.spans = append(r.spans, s)
 }
 
