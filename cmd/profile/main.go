@@ -40,6 +40,7 @@ type options struct {
 	before      string
 	plots       string
 	trace       string
+	signposts   bool
 	stream      bool
 
 	streaming streaming
@@ -70,6 +71,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.before, "before", "", "compare with the profile in this `file`")
 	flags.StringVar(&o.plots, "plots", "", "draw charts into this `folder`; the other plans are then timed too")
 	flags.StringVar(&o.trace, "trace", "", "write the calls to this `file`, for ui.perfetto.dev")
+	flags.BoolVar(&o.signposts, "signposts", false, "emit each timed call, its stages and their kernels as signposts, for Apple's Instruments; they take a little time")
 	flags.BoolVar(&o.stream, "stream", false, "play the pipeline in real time, block by block: "+strings.Join(streamed, ", "))
 	o.streaming.flags(flags)
 	done, err = command.Parse(flags, args, stdout,
@@ -107,14 +109,15 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 
 // run runs the command on this machine.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
-	return runOn(ctx, machine{kernels.Here(), roof.Processor, roof.GPU}, stdout, stderr, args)
+	return runOn(ctx, machine{kernels.Here(), roof.Processor, roof.GPU, ofMacOS}, stdout, stderr, args)
 }
 
-// machine is what a profile is made on: backends, and what measures their roofs.
+// machine is what a profile is made on: backends, what measures their roofs, and what signposts need.
 type machine struct {
 	*kernels.Backends
 	processor func(context.Context, *kernels.Backends) (profiles.Roof, error)
 	gpu       func(context.Context, *gpu.Device) (profiles.Roof, error)
+	signposts intervals
 }
 
 // runOn runs the command on a machine.

@@ -35,6 +35,8 @@ type subject struct {
 	follow func(plan string) error
 	close  func()
 
+	signposts *signposts // nil if none are emitted
+
 	recording string // or what a call computes
 	samples   int    // of the recording; 0 without one
 	rate      float64
@@ -106,6 +108,13 @@ func newAnalysis(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.
 
 // profile times calls of a pipeline over a recording, prints what it found, and writes what the options ask for.
 func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Writer) error {
+	var marks *signposts
+	if o.signposts {
+		var err error
+		if marks, err = newSignposts(m.signposts); err != nil {
+			return fmt.Errorf("%w (leave --signposts out)", err)
+		}
+	}
 	recording, loading := kernels.GeneratedInput(), 0.0
 	if o.audio != "" {
 		var err error
@@ -124,6 +133,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		return err
 	}
 	defer s.close()
+	s.signposts = marks
 	built, err := s.calls(ctx, o.plan, o.calls)
 	if err != nil {
 		return err
@@ -202,11 +212,16 @@ func (s *subject) calls(ctx context.Context, plan string, n int) (*profiles.Buil
 	var r songs.Recorder
 	s.record(&r)
 	defer s.record(nil)
+	unwatch := func() {}
+	defer func() { unwatch() }()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a call allocates next to nothing
 	b := &profiles.Builder{}
 	for k := -warmCalls; n == 0 || k < n; k++ {
 		if ctx.Err() != nil {
 			return nil, command.Interrupted(errors.New("interrupted"))
+		}
+		if k == 0 {
+			unwatch = s.signposts.watch(&r, fmt.Sprintf("%s, plan %s", s.recording, plan))
 		}
 		spans, seconds, err := r.Call(s.call)
 		if err != nil {

@@ -76,7 +76,7 @@ func roofed(b *kernels.Backends) machine {
 	}
 	return machine{b,
 		func(context.Context, *kernels.Backends) (profiles.Roof, error) { return of(profiles.Processor), nil },
-		func(context.Context, *gpu.Device) (profiles.Roof, error) { return of(profiles.GPU), nil }}
+		func(context.Context, *gpu.Device) (profiles.Roof, error) { return of(profiles.GPU), nil }, ofMacOS}
 }
 
 func onProcessor() machine { return roofed(&kernels.Backends{Pool: kernels.Here().Pool}) }

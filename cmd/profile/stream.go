@@ -59,7 +59,7 @@ func (s *streaming) flags(flags *pflag.FlagSet) {
 var streamFlags = []string{"block", "rate", "streams", "seconds", "after-idle", "fast", "seed"}
 
 // profileFlags are the flags that say nothing with --stream.
-var profileFlags = []string{"plan", "calls", "before", "trace"}
+var profileFlags = []string{"plan", "calls", "before", "trace", "signposts"}
 
 // check completes the flags of --stream, and fails if one is out of its range.
 func (s *streaming) check(o *options, named bool) error {
