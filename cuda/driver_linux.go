@@ -144,6 +144,7 @@ func (d *driver) readFacts(device int32) (gpu.Facts, error) {
 		{&facts.SIMDWidth, attributeWarpSize},
 		{&facts.MaxThreads, attributeMaxThreadsPerBlock},
 		{&facts.ThreadgroupBytes, attributeMaxSharedMemoryPerBlock},
+		{&facts.MostThreadgroupBytes, attributeMaxSharedMemoryPerBlockOptin},
 		{&facts.Registers, attributeMaxRegistersPerBlock},
 	} {
 		value, err := d.attribute(a.attribute, device)

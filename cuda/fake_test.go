@@ -146,6 +146,12 @@ kernel void accumulate(device float* y [[buffer(0)]], device const float* x [[bu
     if (i < p.n) y[i] += p.by[0] * x[i] + p.by[1];
 }
 
+kernel void share(device float* y [[buffer(0)]], threadgroup float4* shared [[threadgroup(0)]],
+                  uint i [[thread_position_in_threadgroup]]) {
+    shared[i] = float4(float(i));
+    y[i] = shared[i].x;
+}
+
 kernel void crash(device float* y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i << 30] = 0; }
 `
 

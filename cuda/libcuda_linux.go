@@ -11,7 +11,7 @@ type libcuda struct {
 	primaryCtxSetFlags, primaryCtxRetain                 function
 	primaryCtxRelease, ctxSetCurrent                     function
 	moduleLoadData, moduleGetFunction, moduleUnload      function
-	funcGetAttribute                                     function
+	funcGetAttribute, funcSetAttribute                   function
 	memAlloc, memFree, memHostAlloc, memFreeHost         function
 	memsetD8Async, memcpyAsync                           function
 	streamCreate, streamSynchronize, streamDestroy       function
@@ -48,6 +48,7 @@ func (l *libcuda) load() error {
 		"cuModuleGetFunction":           &l.moduleGetFunction,
 		"cuModuleUnload":                &l.moduleUnload,
 		"cuFuncGetAttribute":            &l.funcGetAttribute,
+		"cuFuncSetAttribute":            &l.funcSetAttribute,
 		"cuMemAlloc_v2":                 &l.memAlloc,
 		"cuMemFree_v2":                  &l.memFree,
 		"cuMemHostAlloc":                &l.memHostAlloc,
@@ -76,15 +77,18 @@ func (l *libcuda) load() error {
 
 // Values from cuda.h.
 const (
-	attributeMaxThreadsPerBlock      = 1
-	attributeMaxSharedMemoryPerBlock = 8
-	attributeWarpSize                = 10
-	attributeMaxRegistersPerBlock    = 12
-	attributeMultiprocessorCount     = 16
-	attributeComputeCapabilityMajor  = 75
-	attributeComputeCapabilityMinor  = 76
+	attributeMaxThreadsPerBlock           = 1
+	attributeMaxSharedMemoryPerBlock      = 8
+	attributeWarpSize                     = 10
+	attributeMaxRegistersPerBlock         = 12
+	attributeMultiprocessorCount          = 16
+	attributeComputeCapabilityMajor       = 75
+	attributeComputeCapabilityMinor       = 76
+	attributeMaxSharedMemoryPerBlockOptin = 97
 
-	functionMaxThreadsPerBlock = 0
+	functionMaxThreadsPerBlock    = 0
+	functionSharedBytes           = 1
+	functionMaxDynamicSharedBytes = 8
 
 	contextScheduleSpin = 1
 	streamNonBlocking   = 1

@@ -219,6 +219,24 @@ func (l *library) pipeline(f *msl.Function) (*pipeline, error) {
 	return &pipeline{library: l, declared: f, address: *handle, maxThreads: int(*threads)}, nil
 }
 
+// allow readies the kernel for launches with so many bytes of shared memory beside what it declares. Above 48 KiB CUDA wants to be
+// asked. The function remembers the answer, and launch plans of one kernel may differ, so all get the most that there is.
+func (p *pipeline) allow(bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	d := p.library.driver
+	declared := new(int32)
+	if err := d.do(&d.funcGetAttribute, uintptr(unsafe.Pointer(declared)), functionSharedBytes, p.address); err != nil {
+		return err
+	}
+	most := d.facts.MostThreadgroupBytes - int(*declared)
+	if bytes > most {
+		return fmt.Errorf("cuda: kernel %s: %d bytes of threadgroup memory; beside its own %d there are %d", p.declared.Name, bytes, *declared, most)
+	}
+	return d.do(&d.funcSetAttribute, p.address, functionMaxDynamicSharedBytes, uintptr(most))
+}
+
 // MaxThreads is how many threads of this kernel fit into a threadgroup.
 func (p *pipeline) MaxThreads() int { return p.maxThreads }
 

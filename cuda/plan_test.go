@@ -19,7 +19,7 @@ func TestFacts(t *testing.T) {
 	got := device.Facts()
 	want := gpu.Facts{
 		API: "cuda", Name: "Fake H1", Driver: got.Driver, Cores: 132, MemoryBytes: 1 << 28, SIMDWidth: 32, MaxThreads: 1024,
-		ThreadgroupBytes: 49152, Registers: 65536, MaxBufferBytes: 1 << 28,
+		ThreadgroupBytes: 49152, MostThreadgroupBytes: 232448, Registers: 65536, MaxBufferBytes: 1 << 28,
 	}
 	if got != want {
 		t.Errorf("%+v; want %+v", got, want)

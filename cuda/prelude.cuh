@@ -277,6 +277,12 @@ static inline void streaming_store(float4* to, float4 v) {
     asm volatile("st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};" : : "l"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 }
 
+// 2^a, or 0 if that is a denormal, in one instruction. precise::exp2 takes the same one, within 2^-22, and four others around it for
+// denormals. Texts ask for CROSSOVER_NORMAL_EXP2 before they use it, since Metal does not promise the like.
+
+#define CROSSOVER_NORMAL_EXP2
+static inline float normal_exp2(float a) { return fast::approximate_exp2(a); }
+
 // A simdgroup is a warp, of which every lane takes part.
 
 #define CROSSOVER_SHUFFLE_VECTORS(name, V2, V4)                                                               \

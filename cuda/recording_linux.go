@@ -101,7 +101,12 @@ func (d *driver) launch(c *gpu.Command, stream uintptr) (step, error) {
 		}
 	}
 	s := step{function: &d.launchKernel, kernel: true, library: p.library}
+	shared := 0
 	for _, a := range c.Arguments {
+		if a.Threadgroup > 0 {
+			shared = a.Threadgroup
+			continue
+		}
 		if a.Memory != nil {
 			at := place(a.Region)
 			s.parameters = append(s.parameters, unsafe.Pointer(&at))
@@ -111,6 +116,9 @@ func (d *driver) launch(c *gpu.Command, stream uintptr) (step, error) {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&value[0])), len(a.Value)), a.Value)
 		s.parameters = append(s.parameters, unsafe.Pointer(&value[0]))
 	}
+	if err := p.allow(shared); err != nil {
+		return step{}, err
+	}
 	var parameters uintptr
 	if len(s.parameters) > 0 {
 		parameters = uintptr(unsafe.Pointer(&s.parameters[0]))
@@ -119,7 +127,7 @@ func (d *driver) launch(c *gpu.Command, stream uintptr) (step, error) {
 		p.address,
 		uintptr(c.Groups.X), uintptr(c.Groups.Y), uintptr(c.Groups.Z),
 		uintptr(c.Threads.X), uintptr(c.Threads.Y), uintptr(c.Threads.Z),
-		0, stream, parameters, 0,
+		uintptr(shared), stream, parameters, 0,
 	}
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,16 +56,26 @@ func program(src gpu.Source, functions []msl.Function, overlapping bool) string 
 	for _, m := range src.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
-	fmt.Fprintf(&b, "namespace metal {\n#line 1 %q\n%s\n}\n", src.Name, src.Text)
+	fmt.Fprintf(&b, "namespace metal {\n#line 1 %q\n%s\n}\n", src.Name, msl.WithThreadgroupParameters(src.Text, ""))
 	for _, macro := range []string{"kernel", "threadgroup", "thread", "constant", "device"} {
 		fmt.Fprintf(&b, "#undef %s\n", macro)
 	}
 	fmt.Fprintf(&b, "#line 1 %q\nnamespace metal {\n", "entry points of "+src.Name)
+	if slices.ContainsFunc(functions, takesThreadgroupMemory) {
+		fmt.Fprintf(&b, "extern __shared__ float4 %s[];\n", sharedName)
+	}
 	for i := range functions {
 		writeEntry(&b, &functions[i], overlapping)
 	}
 	b.WriteString("}\n")
 	return b.String()
+}
+
+// sharedName is the shared memory of which a launch says how long it is. A kernel gets it as a plain pointer, as CUDA has it.
+const sharedName = "crossover_shared"
+
+func takesThreadgroupMemory(f msl.Function) bool {
+	return slices.ContainsFunc(f.Parameters, func(p msl.Parameter) bool { return p.Kind == msl.Threadgroup })
 }
 
 // writeEntry writes the entry point of a kernel: buffers are pointers, values are passed by value, and positions are
@@ -86,6 +97,8 @@ func writeEntry(b *strings.Builder, f *msl.Function, overlapping bool) {
 		case msl.Value:
 			parameters = append(parameters, "const "+p.Type+" "+p.Name)
 			arguments = append(arguments, p.Name)
+		case msl.Threadgroup:
+			arguments = append(arguments, fmt.Sprintf("(%s*)%s", p.Type, sharedName))
 		case msl.ID:
 			arguments = append(arguments, positionArgument(&p))
 		}

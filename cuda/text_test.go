@@ -46,6 +46,31 @@ kernel void k(device float2* y [[buffer(0)]], constant uint* x [[buffer(1)]], co
 	}
 }
 
+// Threadgroup memory that is an argument is CUDA's dynamic shared memory, and a plain pointer in the kernel.
+func TestProgramWithThreadgroupMemory(t *testing.T) {
+	src := gpu.Source{Name: "k.metal", Text: `typedef float2 element;
+kernel void k(device float* y [[buffer(0)]],
+              threadgroup element* a [[threadgroup(0)]],
+              uint i [[thread_position_in_threadgroup]]) {
+    threadgroup float b[2];
+}`}
+	got, err := Program(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n               element* a,\n              uint i", "threadgroup float b[2];", "\nextern __shared__ float4 crossover_shared[];\n",
+		"void crossover_k(float* __restrict__ y) { k(y, (element*)crossover_shared, threadIdx.x); }",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the program:\n%s\nwant in it:\n%s", got, want)
+		}
+	}
+	if without, err := Program(gpu.Source{Name: "k.metal", Text: "kernel void k() {}"}); err != nil || strings.Contains(without, "crossover_shared") {
+		t.Errorf("a program without such memory has it: %v\n%s", err, without)
+	}
+}
+
 // Every position that the dialect has is one that CUDA has.
 func TestPositions(t *testing.T) {
 	for _, attribute := range []string{

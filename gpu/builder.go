@@ -79,15 +79,17 @@ func (b *Buffer) Uints() []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b.host.Host()))), b.bytes/4)
 }
 
-// Argument is what a kernel is given: a *Buffer, a place in one (see Buffer.At), or a value (see Values).
+// Argument is what a kernel is given: a *Buffer, a place in one (see Buffer.At), a value (see Values), or threadgroup memory (see
+// Threadgroup).
 type Argument interface{ argument() argument }
 
 type argument struct {
-	buffer   *Buffer
-	elements Type
-	offset   int // bytes
-	value    []byte
-	err      error // of a value that no kernel takes
+	buffer      *Buffer
+	elements    Type
+	offset      int // bytes
+	value       []byte
+	threadgroup int   // bytes
+	err         error // of a value that no kernel takes
 }
 
 func (b *Buffer) argument() argument  { return argument{buffer: b, elements: b.elements} }
@@ -123,6 +125,20 @@ func Values(values ...any) Argument {
 			a.err = fmt.Errorf("a value of type %T; want uint32, int32, float32 or int", v)
 		}
 		a.value = binary.LittleEndian.AppendUint32(a.value, word)
+	}
+	return a
+}
+
+// threadgroupUnit is what the bytes of threadgroup memory are a multiple of, as Metal wants.
+const threadgroupUnit = 16
+
+// Threadgroup is what the kernel takes as `threadgroup T* a [[threadgroup(0)]]`: bytes of memory, a multiple of 16, that the
+// threads of a threadgroup share. Beside the arrays that the kernel declares there are at most [Facts].MostThreadgroupBytes. No
+// call finds what an earlier one left there.
+func Threadgroup(bytes int) Argument {
+	a := argument{threadgroup: bytes}
+	if bytes < threadgroupUnit || bytes%threadgroupUnit != 0 {
+		a.err = fmt.Errorf("%d bytes of threadgroup memory; want a multiple of %d", bytes, threadgroupUnit)
 	}
 	return a
 }
@@ -373,6 +389,18 @@ func (b *Builder) check(c *command) error {
 func (a argument) check(b *Builder, p msl.Parameter) error {
 	if a.err != nil {
 		return a.err
+	}
+	if p.Kind == msl.Threadgroup {
+		switch most := b.device.facts.MostThreadgroupBytes; {
+		case a.threadgroup == 0:
+			return errors.New("a buffer or a value; want threadgroup memory")
+		case a.threadgroup > most:
+			return fmt.Errorf("%d bytes of threadgroup memory; %s has %d", a.threadgroup, b.device.facts.Name, most)
+		}
+		return nil
+	}
+	if a.threadgroup != 0 {
+		return fmt.Errorf("threadgroup memory; want %s of %s", map[msl.Kind]string{msl.Value: "a value", msl.Buffer: "a buffer"}[p.Kind], p.Type)
 	}
 	if p.Kind == msl.Value {
 		switch {

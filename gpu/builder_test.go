@@ -55,6 +55,22 @@ func TestBuilderMistakes(t *testing.T) {
 		{"value of a wrong size", dispatch("copy", func(b *Builder) []Argument {
 			return []Argument{b.Output(Float, 1), b.Input(Float, 1), Values(1, 2)}
 		}), "argument 2 (n): a value of 8 bytes; want uint of 4"},
+		{"no threadgroup memory", sharing(0), "argument 1 (a): 0 bytes of threadgroup memory; want a multiple of 16"},
+		{"negative threadgroup memory", sharing(-16), "-16 bytes of threadgroup memory"},
+		{"half a unit of threadgroup memory", sharing(24), "24 bytes of threadgroup memory; want a multiple of 16"},
+		{"too much threadgroup memory", sharing(32<<10 + 16), "argument 1 (a): 32784 bytes of threadgroup memory; fake has 32768"},
+		{"buffer for threadgroup memory", dispatch("sharing", func(b *Builder) []Argument {
+			return []Argument{b.Output(Float, 1), b.Output(Float4, 1)}
+		}), "argument 1 (a): a buffer or a value; want threadgroup memory"},
+		{"value for threadgroup memory", dispatch("sharing", func(b *Builder) []Argument {
+			return []Argument{b.Output(Float, 1), Values(64)}
+		}), "argument 1 (a): a buffer or a value; want threadgroup memory"},
+		{"threadgroup memory for a buffer", dispatch("sharing", func(b *Builder) []Argument {
+			return []Argument{Threadgroup(16), Threadgroup(16)}
+		}), "argument 0 (y): threadgroup memory; want a buffer of float"},
+		{"threadgroup memory for a value", dispatch("pairs", func(b *Builder) []Argument {
+			return []Argument{b.Output(Float2, 1), Threadgroup(16)}
+		}), "argument 1 (p): threadgroup memory; want a value of Params"},
 		{"struct without a field", dispatch("pairs", func(b *Builder) []Argument {
 			return []Argument{b.Output(Float2, 1), Values(1)}
 		}), "argument 1 (p): a value of 4 bytes; want Params of 8"},
@@ -144,6 +160,11 @@ func dispatch(kernel string, arguments func(b *Builder) []Argument) func(*Builde
 	return func(b *Builder) { b.Dispatch(b.Kernel(fakeSource, kernel), one(1), one(1), arguments(b)...) }
 }
 
+// sharing describes a plan of the kernel that has threadgroup memory.
+func sharing(bytes int) func(*Builder) {
+	return dispatch("sharing", func(b *Builder) []Argument { return []Argument{b.Output(Float, 1), Threadgroup(bytes)} })
+}
+
 // grid describes a plan of one kernel with the given extents.
 func grid(groups, threads Size) func(*Builder) {
 	return func(b *Builder) {
@@ -169,6 +190,8 @@ func TestBuilderTakes(t *testing.T) {
 		{"structs", dispatch("tables", func(b *Builder) []Argument {
 			return []Argument{b.Scratch(Float, 4).As("Params"), b.ConstantUints([]uint32{1})}
 		})},
+		{"threadgroup memory", sharing(16)},
+		{"all threadgroup memory", sharing(32 << 10)},
 		{"state, read and written", dispatch("copy", func(b *Builder) []Argument {
 			s := b.State(Float, 4)
 			return []Argument{s, s, Values(4)}

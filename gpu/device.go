@@ -80,6 +80,7 @@ func NewDevice(d Driver) (*Device, error) {
 	if facts.SIMDWidth != 32 {
 		return nil, fmt.Errorf("gpu: %s runs %d threads in step; the kernels are written for 32", facts.Name, facts.SIMDWidth)
 	}
+	facts.MostThreadgroupBytes = max(facts.MostThreadgroupBytes, facts.ThreadgroupBytes)
 	device := &Device{driver: d, facts: facts, programs: map[sourceKey]*program{}}
 	device.pool.allocate, device.pool.largest = d.Allocate, facts.MaxBufferBytes
 	return device, nil

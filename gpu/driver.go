@@ -18,12 +18,17 @@ type Facts struct {
 	Unified          bool   // whether device and host share memory, so that nothing is copied
 	SIMDWidth        int    // threads that run in step; the kernels assume 32
 	MaxThreads       int    // in a threadgroup
-	ThreadgroupBytes int    // of threadgroup memory
-	Registers        int    // of 32 bits that the threads of a threadgroup may have together; 0 where a driver does not know
-	MaxBufferBytes   int64  // 0 where there is no limit but the memory's
-	Families         string // of features that the device says it has: "Apple7 Mac2 Metal3"; "" where the API has none
-	SIMDMatrices     bool   // whether kernels may use Metal's matrices of a simdgroup
-	Lacks            string // what the kernels need and the device does not have, in one line; "" where they can run
+	ThreadgroupBytes int    // of threadgroup memory that a kernel may declare
+
+	// MostThreadgroupBytes is how much threadgroup memory a kernel may have if it takes some as an argument: what it declares and
+	// the argument together. A driver that does not know says 0; a device then has ThreadgroupBytes.
+	MostThreadgroupBytes int
+
+	Registers      int    // of 32 bits that the threads of a threadgroup may have together; 0 where a driver does not know
+	MaxBufferBytes int64  // 0 where there is no limit but the memory's
+	Families       string // of features that the device says it has: "Apple7 Mac2 Metal3"; "" where the API has none
+	SIMDMatrices   bool   // whether kernels may use Metal's matrices of a simdgroup
+	Lacks          string // what the kernels need and the device does not have, in one line; "" where they can run
 }
 
 // Driver is what a platform implements. Package gpu checks what a plan asks for before a driver sees it. A driver
@@ -122,10 +127,11 @@ type Region struct {
 	Bytes  int // from there to the end of the plan's buffer; the memory may be larger
 }
 
-// Binding is one argument of a dispatch: memory, or a value where Memory is nil.
+// Binding is one argument of a dispatch: memory, or where Memory is nil a value or threadgroup memory.
 type Binding struct {
 	Region
-	Value []byte
+	Value       []byte
+	Threadgroup int // bytes, of threadgroup memory; else 0
 }
 
 // External is work of a vendor's library. Encode appends the work to target: a CUstream on CUDA, an MTLCommandBuffer on

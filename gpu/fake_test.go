@@ -236,6 +236,7 @@ const fakeText = `struct Params { uint n; float a; };
 kernel void copy(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]]) {}
 kernel void pairs(device float2* y [[buffer(0)]], constant Params& p [[buffer(1)]]) {}
 kernel void tables(device Params* y [[buffer(0)]], constant uint* x [[buffer(1)]]) {}
+kernel void sharing(device float* y [[buffer(0)]], threadgroup float4* a [[threadgroup(0)]]) {}
 kernel void unlinkable() {}
 `
 

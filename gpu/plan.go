@@ -255,7 +255,7 @@ func (b *binding) close() {
 func (c *command) bind() Command {
 	bound := Command{Kind: Dispatch, Pipeline: c.kernel.pipeline, Groups: c.groups, Threads: c.threads}
 	for _, a := range c.arguments {
-		binding := Binding{Value: a.value}
+		binding := Binding{Value: a.value, Threadgroup: a.threadgroup}
 		if a.buffer != nil {
 			binding.Region = Region{Memory: a.buffer.device, Offset: a.buffer.offset + a.offset, Bytes: a.buffer.bytes - a.offset}
 		}

@@ -247,6 +247,54 @@ func allocate(t *testing.T, d gpu.Driver, s gpu.Storage) gpu.Memory {
 	return m
 }
 
+// reversal turns threadgroups around, in memory that the launch gives or in an array.
+const reversal = `#include <metal_stdlib>
+using namespace metal;
+typedef float4 element;
+kernel void given(device float* y [[buffer(0)]], device const float* x [[buffer(1)]],
+                  threadgroup element* a [[threadgroup(0)]],
+                  uint i [[thread_position_in_grid]], uint local [[thread_position_in_threadgroup]], uint width [[threads_per_threadgroup]]) {
+    a[local] = element(x[i]);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = a[width - 1 - local].w;
+}
+
+kernel void declared(device float* y [[buffer(0)]], device const float* x [[buffer(1)]],
+                     uint i [[thread_position_in_grid]], uint local [[thread_position_in_threadgroup]], uint width [[threads_per_threadgroup]]) {
+    threadgroup float4 a[2048];
+    a[local] = float4(x[i]);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = a[width - 1 - local].w;
+}
+`
+
+// A kernel gets the threadgroup memory that its launch gives, all that there is, and leaves all of it to the arrays of the next one.
+func TestThreadgroupMemory(t *testing.T) {
+	d := device(t)
+	src := gpu.Source{Name: "reversal.metal", Text: reversal}
+	for _, bytes := range []int{16 * width, 32 << 10} {
+		b := d.NewPlan()
+		x, y, z := b.Input(gpu.Float, 2*width), b.Scratch(gpu.Float, 2*width), b.Output(gpu.Float, 2*width)
+		given := b.Kernel(src, "given")
+		b.Dispatch(given, gpu.Size{X: 2, Y: 1, Z: 1}, threads, y, x, gpu.Threadgroup(bytes))
+		b.Dispatch(b.Kernel(src, "declared"), gpu.Size{X: 2, Y: 1, Z: 1}, threads, z, y)
+		b.Dispatch(given, gpu.Size{X: 2, Y: 1, Z: 1}, threads, y, z, gpu.Threadgroup(16*width))
+		b.Dispatch(given, gpu.Size{X: 2, Y: 1, Z: 1}, threads, z, y, gpu.Threadgroup(bytes))
+		p, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ramp(x.Floats())
+		for range 2 {
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, z.Floats(), func(i int) float32 { return float32(i) })
+		}
+		p.Close()
+	}
+}
+
 // The longest value of the dialect has 4096 bytes, which is also the longest that setBytes takes.
 func TestLongestValue(t *testing.T) {
 	const n = 1024

@@ -140,7 +140,8 @@ type hostLibrary struct {
 
 type hostKernel struct {
 	gpu.Pipeline
-	arguments int
+	arguments   int
+	threadgroup bool // whether the last argument is threadgroup memory
 }
 
 // compile returns the handle of a library, or 0 with a message like clang's.
@@ -178,7 +179,8 @@ func (h *kernelHost) kernel(library uintptr, name *byte, mostThreads *uint64) ui
 			return 0
 		}
 		*mostThreads = uint64(p.MaxThreads())
-		h.kernels = append(h.kernels, hostKernel{p, len(l.functions[i].Arguments())})
+		arguments := l.functions[i].Arguments()
+		h.kernels = append(h.kernels, hostKernel{p, len(arguments), len(arguments) > 0 && arguments[len(arguments)-1].Kind == msl.Threadgroup})
 		return uintptr(len(h.kernels))
 	}
 	return 0
@@ -193,13 +195,23 @@ type hostBinding struct {
 
 // run runs a dispatch and returns 1, or 0 with the reason. Bindings beyond the kernel's arguments are left from another
 // kernel.
-func (h *kernelHost) run(kernel uintptr, size *[6]uint64, bindings *hostBinding, count uintptr, message *byte, messageSize uintptr) uintptr {
+func (h *kernelHost) run(kernel uintptr, size *[7]uint64, bindings *hostBinding, count uintptr, message *byte, messageSize uintptr) uintptr {
 	h.mu.Lock()
 	k := h.kernels[kernel-1]
 	h.mu.Unlock()
 	var arguments [][]byte
-	for _, b := range unsafe.Slice(bindings, min(int(count), k.arguments)) {
+	bound := k.arguments
+	switch {
+	case k.threadgroup:
+		bound--
+	case size[6] > 0:
+		return fail(message, messageSize, errors.New("a kernel without an argument of threadgroup memory is left some, which its arrays may need"))
+	}
+	for _, b := range unsafe.Slice(bindings, min(int(count), bound)) {
 		arguments = append(arguments, unsafe.Slice((*byte)(b.memory), b.bytes)[b.offset:])
+	}
+	if k.threadgroup {
+		arguments = append(arguments, make([]byte, size[6]))
 	}
 	groups := gpu.Size{X: int(size[0]), Y: int(size[1]), Z: int(size[2])}
 	threads := gpu.Size{X: int(size[3]), Y: int(size[4]), Z: int(size[5])}

@@ -144,6 +144,8 @@ var (
 	setBufferOffset = objc.Declare[func(objc.ID, uint, uint)]("MTLComputeCommandEncoder", "setBufferOffset:atIndex:")
 	// Reference: https://developer.apple.com/documentation/metal/mtlcomputecommandencoder/setbytes(_:length:index:)
 	setBytes = objc.Declare[func(objc.ID, unsafe.Pointer, uint, uint)]("MTLComputeCommandEncoder", "setBytes:length:atIndex:")
+	// Reference: https://developer.apple.com/documentation/metal/mtlcomputecommandencoder/setthreadgroupmemorylength(_:index:)
+	setThreadgroupMemory = objc.Declare[func(objc.ID, uint, uint)]("MTLComputeCommandEncoder", "setThreadgroupMemoryLength:atIndex:")
 	// Reference: https://developer.apple.com/documentation/metal/mtlcomputecommandencoder/dispatchthreadgroups(_:threadsperthreadgroup:)
 	dispatchThreadgroups = objc.Declare[func(objc.ID, mtlSize, mtlSize)]("MTLComputeCommandEncoder", "dispatchThreadgroups:threadsPerThreadgroup:")
 

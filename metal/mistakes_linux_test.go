@@ -52,6 +52,10 @@ func setBuffer(encoder, buffer objc.ID, offset, index uint) {
 	objc.Declare[func(_, _ objc.ID, _, _ uint)]("MTLComputeCommandEncoder", "setBuffer:offset:atIndex:").Call(encoder, buffer, offset, index)
 }
 
+func setThreadgroupMemory(encoder objc.ID, length, index uint) {
+	objc.Declare[func(_ objc.ID, _, _ uint)]("MTLComputeCommandEncoder", "setThreadgroupMemoryLength:atIndex:").Call(encoder, length, index)
+}
+
 func setBytes(encoder objc.ID, length, index uint) {
 	bytes := make([]byte, length)
 	objc.Declare[func(objc.ID, unsafe.Pointer, uint, uint)]("MTLComputeCommandEncoder", "setBytes:length:atIndex:").
@@ -203,6 +207,18 @@ var mistakes = map[string]struct {
 		_, encoder := w.open()
 		setBytes(encoder, 4097, 0)
 	}, "setBytes:length:atIndex: with 4097 bytes; want 1 to 4096"},
+	"threadgroup memory that is no multiple of 16 bytes": {func(w *world) {
+		_, encoder := w.open()
+		setThreadgroupMemory(encoder, 24, 0)
+	}, "setThreadgroupMemoryLength:atIndex: with 24 bytes; want a multiple of 16 up to 32768"},
+	"too much threadgroup memory": {func(w *world) {
+		_, encoder := w.open()
+		setThreadgroupMemory(encoder, 32784, 0)
+	}, "setThreadgroupMemoryLength:atIndex: with 32784 bytes"},
+	"index of threadgroup memory": {func(w *world) {
+		_, encoder := w.open()
+		setThreadgroupMemory(encoder, 16, 1)
+	}, "setThreadgroupMemoryLength:atIndex: with index 1"},
 	"index": {func(w *world) {
 		_, encoder := w.open()
 		setBuffer(encoder, w.buffer, 0, 31)

@@ -100,12 +100,21 @@ func (e *passEncoder) dispatch(c *gpu.Command) error {
 		e.pipeline = p
 		e.keep = append(e.keep, p)
 	}
+	shared := 0
 	for i, a := range c.Arguments {
+		if a.Threadgroup > 0 {
+			shared = a.Threadgroup
+			setThreadgroupMemory.To(&e.messages)(0, uint(shared), 0)
+			continue
+		}
 		if err := e.bind(i, a); err != nil {
 			return err
 		}
 	}
 	dispatchThreadgroups.To(&e.messages)(0, sizeOf(c.Groups), sizeOf(c.Threads))
+	if shared > 0 {
+		e.finish() // what is set stays set, and the next kernel may need the memory for its arrays
+	}
 	return nil
 }
 

@@ -148,6 +148,7 @@ int cuDeviceGetAttribute(int* v, int a, int d) {
     case 16: *v = 132; return 0;
     case 75: *v = 9; return 0;
     case 76: *v = 0; return 0;
+    case 97: *v = 232448; return 0;
     }
     return 1;
 }
@@ -433,7 +434,8 @@ int nvrtcGetProgramLog(void* p, char* to) {
 // Modules.
 
 struct module { struct object o; struct code code; };
-struct function { struct object o; struct module* module; struct entry* entry; };
+struct function { struct object o; struct module* module; struct entry* entry; int most_shared; };
+static const int own_shared = 1024;  // bytes of shared memory that every kernel declares
 
 int cuModuleLoadData(void** m, const void* image) {
     DRIVER(cuModuleLoadData);
@@ -461,6 +463,7 @@ int cuModuleGetFunction(void** f, void* m, const char* name) {
             struct function* function = make(FUNCTION, sizeof *function);
             function->module = module;
             function->entry = &module->code.entries[i];
+            function->most_shared = 49152 - own_shared;
             *f = function;
             return 0;
         }
@@ -470,8 +473,17 @@ static int most_threads(struct function* f) { return f->entry->bound ? f->entry-
 int cuFuncGetAttribute(int* v, int a, void* f) {
     DRIVER(cuFuncGetAttribute);
     need_context("cuFuncGetAttribute");
-    *v = most_threads(check("cuFuncGetAttribute", f, FUNCTION));
-    return a ? 1 : 0;
+    struct function* function = check("cuFuncGetAttribute", f, FUNCTION);
+    *v = a ? own_shared : most_threads(function);
+    return a > 1 ? 1 : 0;
+}
+int cuFuncSetAttribute(void* f, int a, int v) {
+    DRIVER(cuFuncSetAttribute);
+    need_context("cuFuncSetAttribute");
+    struct function* function = check("cuFuncSetAttribute", f, FUNCTION);
+    if (a != 8 || v < 0 || v > 232448 - own_shared) return 1;
+    function->most_shared = v;
+    return 0;
 }
 
 // Work: nodes that are queued, or captured into graphs.
@@ -482,7 +494,7 @@ enum work { KERNEL, COPY, SET, RECORD, FOURIER, PRODUCT };
 struct node {
     enum work work;
     struct function* function;
-    unsigned threads;
+    unsigned threads, shared;
     char values[16][64];
     void *to, *from;
     size_t bytes;
@@ -554,6 +566,10 @@ static int run_kernel(struct node* n) {
         struct { unsigned n; float by[2]; } p = ARGUMENT(__typeof__(p), 2);
         if (4ull * p.n > pixels(n, 0)) return 700;
         for (unsigned i = 0; i < (p.n < n->threads ? p.n : n->threads); i++) y[i] = y[i] + p.by[0] * x[i] + p.by[1];
+        return 0;
+    }
+    if (!strcmp(e->name, "crossover_share")) {  // writes how many bytes of shared memory it has
+        *ARGUMENT(float*, 0) = n->shared;
         return 0;
     }
     if (!strcmp(e->name, "crossover_crash")) return 700;
@@ -634,8 +650,9 @@ int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     check("cuLaunchKernel", function->module, MODULE);
     if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || gz > 65535) die("cuLaunchKernel", "a grid that no device takes");
     if (bx * by * bz > (unsigned)most_threads(function)) die("cuLaunchKernel", "more threads than the kernel takes");
-    if (shared || extra) die("cuLaunchKernel", "arguments that nobody passes");
-    struct node n = {.work = KERNEL, .function = function, .threads = gx * gy * gz * bx * by * bz};
+    if (extra) die("cuLaunchKernel", "arguments that nobody passes");
+    if (shared > (unsigned)function->most_shared) die("cuLaunchKernel", "more shared memory than the function is allowed");
+    struct node n = {.work = KERNEL, .function = function, .threads = gx * gy * gz * bx * by * bz, .shared = shared};
     for (int i = 0; i < function->entry->count; i++) {
         if (!parameters || !parameters[i]) die("cuLaunchKernel", "too few arguments");
         memcpy(n.values[i], parameters[i], function->entry->parameters[i].bytes);

@@ -14,7 +14,8 @@ type GPU struct {
 	API   string // the name of its implementations: "apple-10"
 	Cores int    // 0 where its driver does not know
 
-	cuda bool // NVIDIA's, not Apple's
+	cuda        bool // NVIDIA's, not Apple's
+	threadgroup int  // bytes of threadgroup memory that a kernel may have altogether; 0 for those that it may declare
 
 	mu         sync.Mutex
 	memory     []byte // shared by all of its buffers: results are not read
@@ -38,8 +39,8 @@ var GPUs = []*GPU{
 
 // NVIDIA are the GPUs of an H200 and of a small card.
 var NVIDIA = []*GPU{
-	{API: "nvidia-132", Cores: 132, cuda: true},
-	{API: "nvidia-24", Cores: 24, cuda: true},
+	{API: "nvidia-132", Cores: 132, cuda: true, threadgroup: 227 << 10},
+	{API: "nvidia-24", Cores: 24, cuda: true, threadgroup: 99 << 10},
 }
 
 // Backends returns GPUs and NVIDIA as backends.
@@ -79,7 +80,8 @@ func (d driver) Facts() gpu.Facts {
 		// Its memory counts as the host's, since a plan otherwise runs copies of its constants.
 		return gpu.Facts{
 			API: "cuda", Name: d.gpu.API, Driver: "dry run", Cores: d.gpu.Cores, MemoryBytes: 8 << 30, MaxBufferBytes: 8 << 30,
-			Unified: true, SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 48 << 10, Registers: 64 << 10,
+			Unified: true, SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 48 << 10, MostThreadgroupBytes: d.gpu.threadgroup,
+			Registers: 64 << 10,
 		}
 	}
 	return gpu.Facts{

@@ -10,8 +10,8 @@
 //   - has a data race: two threads use the same word, one of them writing, and no barrier that orders that kind of
 //     memory (mem_device, mem_threadgroup) stands between; threads of different threadgroups are never ordered;
 //   - has a barrier or a simd function in divergent control flow, or a simd function in less than 32 lanes;
-//   - takes more than 32 KiB of threadgroup memory, or divides an integer by zero, shifts by the width or more, converts a
-//     float that does not fit, or uses a misaligned vector: what the devices do then differs.
+//   - takes more than 32 KiB of threadgroup memory, or than [ThreadgroupMemory] says, or divides an integer by zero, shifts by the
+//     width or more, converts a float that does not fit, or uses a misaligned vector: what the devices do then differs.
 //
 // Threadgroup memory holds NaNs when a threadgroup begins. Threadgroups, and threads between barriers, run in changing
 // order. The fast:: functions are as coarse as hardware's. What it cannot tell: how fast a kernel is, how a device

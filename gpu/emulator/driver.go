@@ -18,8 +18,8 @@ import (
 // Limits of the emulated device: what Metal's smallest GPUs have.
 const (
 	mostThreads      = 1024
-	mostUndeclared   = 256 // threads of a kernel that declares no number; Apple's limit falls with its registers
-	threadgroupBytes = 32 << 10
+	mostUndeclared   = 256      // threads of a kernel that declares no number; Apple's limit falls with its registers
+	threadgroupBytes = 32 << 10 // of arrays
 )
 
 // New returns a driver, or says what is missing. What it compiles is kept in the user's folder of caches, in
@@ -29,7 +29,7 @@ func New(options ...Option) (gpu.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{compiler: c, settings: settings{memoryLimit: 64 << 30, loseAfter: -1}}
+	d := &driver{compiler: c, settings: settings{memoryLimit: 64 << 30, threadgroup: threadgroupBytes, loseAfter: -1}}
 	for _, o := range options {
 		o(&d.settings)
 	}
@@ -50,16 +50,17 @@ type driver struct {
 
 func (d *driver) Facts() gpu.Facts {
 	return gpu.Facts{
-		API:              "emulator",
-		Name:             "emulator",
-		Driver:           d.compiler.version,
-		Cores:            1,
-		MemoryBytes:      d.memoryLimit,
-		Unified:          d.unified,
-		SIMDWidth:        32,
-		MaxThreads:       mostThreads,
-		ThreadgroupBytes: threadgroupBytes,
-		MaxBufferBytes:   d.memoryLimit,
+		API:                  "emulator",
+		MostThreadgroupBytes: d.threadgroup,
+		Name:                 "emulator",
+		Driver:               d.compiler.version,
+		Cores:                1,
+		MemoryBytes:          d.memoryLimit,
+		Unified:              d.unified,
+		SIMDWidth:            32,
+		MaxThreads:           mostThreads,
+		ThreadgroupBytes:     threadgroupBytes,
+		MaxBufferBytes:       d.memoryLimit,
 	}
 }
 
@@ -83,7 +84,7 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (gpu.Library,
 	images.Unlock()
 	im, err := load()
 	if err == nil {
-		return &library{image: im, source: src.Name}, nil
+		return &library{image: im, source: src.Name, threadgroup: d.threadgroup}, nil
 	}
 	if compile := (*gpu.CompileError)(nil); !errors.As(err, &compile) {
 		images.Lock()
@@ -109,7 +110,8 @@ func (d *driver) Close() {
 // library implements gpu.Library.
 type library struct {
 	*image
-	source string
+	source      string
+	threadgroup int // bytes that a threadgroup has
 }
 
 func (l *library) Pipeline(f *msl.Function) (gpu.Pipeline, error) {

@@ -62,7 +62,7 @@ func (l *launch) describe() error {
 	case partialSIMD:
 		message = fmt.Sprintf("has a simd function in a simdgroup of %d threads; want 32 %s", f.extent, who)
 	case threadgroupSize:
-		message = fmt.Sprintf("takes %d bytes of threadgroup memory; want at most %d", f.extent, threadgroupBytes)
+		message = fmt.Sprintf("takes %d bytes of threadgroup memory; want at most %d", f.extent, f.offset)
 	case arrayBounds:
 		message = "indexes an array out of its bounds " + who
 	case shift:

@@ -15,10 +15,11 @@ import (
 // The binary interface with runtime.cpp.
 
 type argument struct {
-	begin    uintptr
-	bytes    uint64
-	shadow   uintptr
-	writable uint64
+	begin       uintptr
+	bytes       uint64
+	shadow      uintptr
+	writable    uint64
+	threadgroup uint64 // 1 of threadgroup memory
 }
 
 type fault struct {
@@ -40,6 +41,7 @@ type launch struct {
 	argument        *argument
 	stacks          uintptr
 	stackBytes      uint64
+	threadgroup     uint64 // bytes that a threadgroup has
 	clock           uint64 // advances at every threadgroup and barrier, for the shadows of the arguments
 	fault           fault
 
@@ -56,9 +58,10 @@ type launch struct {
 //go:noinline
 func newLaunch(p *pipeline, groups, threads gpu.Size) *launch {
 	return &launch{
-		pipeline: p,
-		groups:   [3]uint32{uint32(groups.X), uint32(groups.Y), uint32(groups.Z)},
-		threads:  [3]uint32{uint32(threads.X), uint32(threads.Y), uint32(threads.Z)},
+		pipeline:    p,
+		threadgroup: uint64(p.threadgroup),
+		groups:      [3]uint32{uint32(groups.X), uint32(groups.Y), uint32(groups.Z)},
+		threads:     [3]uint32{uint32(threads.X), uint32(threads.Y), uint32(threads.Z)},
 	}
 }
 
@@ -69,6 +72,15 @@ func (l *launch) addValue(value []byte) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&words[at])), len(value)), value)
 	l.values = append(l.values, words)
 	l.list = append(l.list, argument{begin: uintptr(unsafe.Pointer(&words[at])), bytes: uint64(len(value))})
+}
+
+// addThreadgroup adds threadgroup memory, which all threadgroups have in turn.
+func (l *launch) addThreadgroup(bytes int) {
+	memory := make([]uint64, bytes/8+3)
+	at := int(uintptr(unsafe.Pointer(&memory[0])) / 8 % 2) // aligned for every type
+	l.addMemory(unsafe.Slice((*byte)(unsafe.Pointer(&memory[at])), bytes), make([]byte, (bytes+3)/4*shadowBytes))
+	last := &l.list[len(l.list)-1]
+	last.writable, last.threadgroup = 1, 1
 }
 
 // addMemory adds a buffer with its shadow.
@@ -107,7 +119,8 @@ func (l *launch) run() error {
 }
 
 // Run runs a kernel of this package's driver on the caller's memory. It is for test doubles of a platform, which have
-// memory of their own. Arguments are the kernel's buffers and values, in the order of their indices. Run fails with a
+// memory of their own. Arguments are the kernel's buffers and values, in the order of their indices, and as many bytes as it is to
+// have of threadgroup memory. Run fails with a
 // *[Fault] if the kernel does wrong.
 func Run(p gpu.Pipeline, groups, threads gpu.Size, arguments [][]byte) error {
 	k, ok := p.(*pipeline)
@@ -124,6 +137,13 @@ func Run(p gpu.Pipeline, groups, threads gpu.Size, arguments [][]byte) error {
 	}
 	l := newLaunch(k, groups, threads)
 	for i, a := range arguments {
+		if parameters[i].Kind == msl.Threadgroup {
+			if len(a) == 0 {
+				return fmt.Errorf("emulator: kernel %s: no length of threadgroup memory %s", k.function.Name, parameters[i].Name)
+			}
+			l.addThreadgroup(len(a))
+			continue
+		}
 		if len(a) < parameters[i].Bytes {
 			return fmt.Errorf("emulator: kernel %s: argument %d (%s) has %d bytes; want at least %d", k.function.Name, i,
 				parameters[i].Name, len(a), parameters[i].Bytes)

@@ -6,6 +6,7 @@ type Option func(*settings)
 type settings struct {
 	unified     bool
 	memoryLimit int64
+	threadgroup int // bytes that a kernel may have altogether
 	loseAfter   int // submissions; negative for never
 	nan         bool
 }
@@ -16,6 +17,10 @@ func Unified(unified bool) Option { return func(s *settings) { s.unified = unifi
 
 // MemoryLimit is how many bytes the device has. Beyond them an allocation fails, wrapping gpu.ErrOutOfMemory.
 func MemoryLimit(bytes int64) Option { return func(s *settings) { s.memoryLimit = bytes } }
+
+// ThreadgroupMemory is how many bytes a threadgroup has for arrays and an argument together. Without this option an argument gets
+// what the arrays leave of 32 KiB, as on Apple's GPUs. Arrays never have more than that.
+func ThreadgroupMemory(bytes int) Option { return func(s *settings) { s.threadgroup = bytes } }
 
 // LoseAfter loses the device at the wait for its submission number n, counted from 0. That wait and everything after it
 // fail, wrapping gpu.ErrLost. A plan's constants count as submissions where memory is not unified.

@@ -135,7 +135,7 @@ func (d *driver) dispatch(l *launch, c *gpu.Command) error {
 		return err
 	}
 	for i := range c.Arguments {
-		if l.list[i].writable != 0 {
+		if l.list[i].writable != 0 && l.list[i].threadgroup == 0 {
 			a := &c.Arguments[i]
 			copy(a.Memory.(*memory).all[a.Offset+a.Bytes-4:a.Offset+a.Bytes], "\xff\xff\xff\xff")
 		}
@@ -146,6 +146,10 @@ func (d *driver) dispatch(l *launch, c *gpu.Command) error {
 func launchOf(c *gpu.Command) *launch {
 	l := newLaunch(c.Pipeline.(*pipeline), c.Groups, c.Threads)
 	for _, a := range c.Arguments {
+		if a.Threadgroup > 0 {
+			l.addThreadgroup(a.Threadgroup)
+			continue
+		}
 		if a.Memory == nil {
 			l.addValue(a.Value)
 			continue

@@ -34,7 +34,7 @@ func translate(src gpu.Source, functions []msl.Function) (string, error) {
 		}
 		return "", err
 	}
-	text, err := rewriteThreadgroup(src, twiceConst.ReplaceAllString(msl.Uncommented(src.Text), "$1$2"))
+	text, err := rewriteThreadgroup(src, twiceConst.ReplaceAllString(msl.WithThreadgroupParameters(msl.Uncommented(src.Text), ""), "$1$2"))
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func writeLaunch(b *strings.Builder, f *msl.Function) {
 			constness = "const "
 		}
 		switch p.Kind {
-		case msl.Buffer:
+		case msl.Buffer, msl.Threadgroup:
 			arguments = append(arguments, fmt.Sprintf("(%s%s*)emulator_launch->argument[%d].begin", constness, p.Type, p.Index))
 		case msl.Value:
 			arguments = append(arguments, fmt.Sprintf("*(const %s*)emulator_launch->argument[%d].begin", p.Type, p.Index))

@@ -46,6 +46,8 @@ kernel void k(device float4* y [[buffer(0)]], constant Params& p [[buffer(1)]], 
 		{"static in a function", "kernel void k() {\n    static float a;\n}", "line 2: a static variable"},
 		{"threadgroup memory in a helper", "static inline void f() {\n    threadgroup float a[2];\n}", "line 2: threadgroup memory outside of a kernel"},
 		{"threadgroup memory outside", "threadgroup float a[2];\nkernel void k() {}", "line 1: threadgroup memory outside of a kernel"},
+		{"threadgroup memory that is a parameter", "kernel void k(threadgroup float* a [[threadgroup(0)]]) {}", ""},
+		{"threadgroup memory of a helper", "static inline void f(threadgroup float* a) {}", "line 1: threadgroup memory outside of a kernel"},
 		{"signature", "kernel void k(device half* y [[buffer(0)]]) {}", "line 1: kernel k: y has type half"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

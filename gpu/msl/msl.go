@@ -15,7 +15,9 @@
 //   - `[[max_total_threads_per_threadgroup(N)]]` may stand before `kernel`; N may be a macro. It does stand before a
 //     kernel that is launched in threadgroups of more than 256 threads: without it Metal gives a kernel that has many
 //     registers fewer threads than the device takes, and the plan does not build. The emulator takes 256 then.
-//   - Threadgroup memory is declared in the kernel's body, `threadgroup float a[N];`, not passed to helpers.
+//   - Threadgroup memory is declared in the kernel's body, `threadgroup float a[N];`, not passed to helpers. What would be too much
+//     for some device is a parameter behind the buffers, `threadgroup T* a [[threadgroup(0)]]`, of any type that the text has. The
+//     launch plan says how long it is: an H200 gives arrays 48 KiB, and the parameter almost all of 227 KiB.
 //   - Vector types are float2, float4, uint2, uint3, uint4, int2, int4, used through .x .y .z .w and their constructors
 //     only; no float3 in buffers.
 //   - Barriers (threadgroup_barrier(mem_flags::mem_threadgroup)) and simd functions stand in uniform control flow, in
@@ -24,7 +26,8 @@
 //   - Texts are specialised by preprocessor macros, never by function constants or templates with host names. Macros
 //     come after metal_stdlib; their names have capitals and more than one letter, since the library has names like N.
 //   - CUDA's prelude alone defines CROSSOVER_STREAMING. A text that asks for it may then call streaming_load and
-//     streaming_store, for float and float4 in device memory: the cache gives up what they touch before other data.
+//     streaming_store, for float and float4 in device memory: the cache gives up what they touch before other data. Likewise
+//     CROSSOVER_NORMAL_EXP2 and normal_exp2: 2^x of a float, or 0 if that is a denormal.
 //   - Literals have their suffix: 0.5f. Without it CUDA computes in double precision.
 //   - Pointers and references name their address space, variables outside of functions are constant: see [Check].
 //
@@ -70,9 +73,10 @@ type Kind int
 
 // The kinds of parameters.
 const (
-	Buffer Kind = iota // a pointer to device or constant memory
-	Value              // constant T&: a value that the launch plan passes
-	ID                 // a position that the device fills in
+	Buffer      Kind = iota // a pointer to device or constant memory
+	Value                   // constant T&: a value that the launch plan passes
+	ID                      // a position that the device fills in
+	Threadgroup             // a pointer to threadgroup memory, of which the launch plan says how long it is
 )
 
 // Parameter is one parameter of a kernel.
@@ -80,9 +84,9 @@ type Parameter struct {
 	Name      string
 	Kind      Kind
 	Type      string // of the element, the value or the position: "float2", "uint3", "Params"
-	Index     int    // of a buffer or a value: N of [[buffer(N)]]
+	Index     int    // of a buffer or a value: N of [[buffer(N)]]; of threadgroup memory: how many of those there are
 	ReadOnly  bool   // whether the kernel promises not to write the buffer
-	Bytes     int    // of the element, the value or the position
+	Bytes     int    // of the element, the value or the position; 0 of threadgroup memory, whose type is the text's own
 	Attribute string // of a position: "thread_position_in_grid"
 }
 
@@ -140,7 +144,11 @@ var (
 	extent    = regexp.MustCompile(`\[\s*(\d+)\s*\]`)
 	head      = regexp.MustCompile(`(?:\[\[\s*max_total_threads_per_threadgroup\s*\(([^()]*)\)\s*\]\]\s*)?\bkernel\s+void\s+(\w+)\s*\(`)
 	buffer    = regexp.MustCompile(`^(?:(const)\s+)?(device|constant)\s+(?:(const)\s+)?(\w+)\s*(?:(const)\s*)?([*&])\s*(\w+)\s*\[\[\s*buffer\s*\(\s*(\d+)\s*\)\s*\]\]$`)
-	position  = regexp.MustCompile(`^(uint|uint2|uint3)\s+(\w+)\s*\[\[\s*(\w+)\s*\]\]$`)
+	shared    = regexp.MustCompile(`^threadgroup\s+(\w+)\s*\*\s*(\w+)\s*\[\[\s*threadgroup\s*\(\s*0\s*\)\s*\]\]$`)
+
+	sharedInText = regexp.MustCompile(`\bthreadgroup\b(\s+\w+\s*\*\s*\w+)\s*\[\[\s*threadgroup\s*\(\s*0\s*\)\s*\]\]`)
+
+	position = regexp.MustCompile(`^(uint|uint2|uint3)\s+(\w+)\s*\[\[\s*(\w+)\s*\]\]$`)
 )
 
 // Uncommented returns the text with blanks for its comments. Every other byte stays where it is, line ends too.
@@ -185,6 +193,12 @@ func Parse(text string) ([]Function, error) {
 		functions = append(functions, f)
 	}
 	return functions, nil
+}
+
+// WithThreadgroupParameters returns the text with threadgroup memory that is a parameter declared in another way, for compilers whose
+// word for threadgroup memory fits arrays only: space stands for the word, and the attribute is left out. Lines keep their numbers.
+func WithThreadgroupParameters(text, space string) string {
+	return sharedInText.ReplaceAllString(text, space+"$1")
 }
 
 // Around returns the name of the kernel that a line lies in, "" where it lies in none. Compilers' messages name lines.
@@ -276,6 +290,7 @@ func parseParameters(list string, structs map[string]int) ([]Parameter, error) {
 	var parameters []Parameter
 	var dimensions Parameter // the first position that may be a vector
 	next := 0
+	memory := "" // the name of the threadgroup memory
 	for _, declaration := range strings.Split(list, ",") {
 		declaration = strings.Join(strings.Fields(declaration), " ")
 		if m := buffer.FindStringSubmatch(declaration); m != nil {
@@ -300,8 +315,19 @@ func parseParameters(list string, structs map[string]int) ([]Parameter, error) {
 			if p.Index != next {
 				return nil, fmt.Errorf("%s is buffer %d; want %d, in the order of the parameters", p.Name, p.Index, next)
 			}
+			if memory != "" {
+				return nil, fmt.Errorf("%s comes after %s; want threadgroup memory behind the buffers", p.Name, memory)
+			}
 			next++
 			parameters = append(parameters, p)
+			continue
+		}
+		if m := shared.FindStringSubmatch(declaration); m != nil {
+			if memory != "" {
+				return nil, fmt.Errorf("%s and %s are threadgroup memory; want one such parameter", memory, m[2])
+			}
+			memory = m[2]
+			parameters = append(parameters, Parameter{Name: memory, Kind: Threadgroup, Type: m[1], Index: next})
 			continue
 		}
 		m := position.FindStringSubmatch(declaration)

@@ -69,6 +69,12 @@ kernel void k(device float* a [[buffer(0)]]) {}
 			{Name: "k", Line: 3, LastLine: 3, MaxThreads: "WIDTH", Parameters: []Parameter{{Name: "a", Type: "float", Bytes: 4}}},
 			{Name: "l", Line: 4, LastLine: 4, MaxThreads: "32 * 4"},
 		}},
+		{"threadgroup memory", `kernel void k(device float* a [[buffer(0)]],
+    threadgroup  element *b [[ threadgroup( 0 ) ]], uint i [[thread_position_in_grid]]) {}`, []Function{{Name: "k", Line: 1, LastLine: 2, Parameters: []Parameter{
+			{Name: "a", Type: "float", Bytes: 4},
+			{Name: "b", Kind: Threadgroup, Type: "element", Index: 1},
+			{Name: "i", Kind: ID, Type: "uint", Bytes: 4, Attribute: "thread_position_in_grid"},
+		}}}},
 		{"comments", `// kernel void a(
 /* kernel void b(
    × */ kernel /* the */ void k(device float* a [[buffer(0)]], // of n, (rows)
@@ -100,7 +106,12 @@ func TestParseErrors(t *testing.T) {
 		{"index beyond all", "device float* a [[buffer(99999999999999999999)]]", "want at most 30"},
 		{"no index", "device float* a", `parameter "device float* a" is outside of the dialect`},
 		{"no address space", "float* a [[buffer(0)]]", "outside of the dialect"},
-		{"threadgroup memory", "threadgroup float* a [[threadgroup(0)]]", "outside of the dialect"},
+		{"another index of threadgroup memory", "threadgroup float* a [[threadgroup(1)]]", "outside of the dialect"},
+		{"threadgroup memory in a buffer", "threadgroup float* a [[buffer(0)]]", "outside of the dialect"},
+		{"threadgroup memory twice", "threadgroup float* a [[threadgroup(0)]], threadgroup float* b [[threadgroup(0)]]",
+			"a and b are threadgroup memory; want one such parameter"},
+		{"threadgroup memory before a buffer", "threadgroup float* a [[threadgroup(0)]], device float* b [[buffer(0)]]",
+			"b comes after a; want threadgroup memory behind the buffers"},
 		{"texture", "texture2d<float> a [[texture(0)]]", "outside of the dialect"},
 		{"unknown type", "device half* a [[buffer(0)]]", "type half, of which the size is not known"},
 		{"three floats", "device float3* a [[buffer(0)]]", "float3, of which the size is not known"},
@@ -134,6 +145,15 @@ func TestParseErrors(t *testing.T) {
 		if _, err := Parse(text); err == nil || err.Error() != want {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}
+	}
+}
+
+// Compilers that have no threadgroup memory in parameters get another word there, and the arrays as they are.
+func TestWithThreadgroupParameters(t *testing.T) {
+	const text = "kernel void k(threadgroup\n  element* a [[threadgroup(0)]], uint i [[threadgroup_position_in_grid]]) {\n  threadgroup float b[2];\n}"
+	const want = "kernel void k(SPACE\n  element* a, uint i [[threadgroup_position_in_grid]]) {\n  threadgroup float b[2];\n}"
+	if got := WithThreadgroupParameters(text, "SPACE"); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 
@@ -297,7 +317,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%+v", f)
 			}
 			for i, p := range f.Arguments() {
-				if p.Index != i || p.Bytes < 1 || p.Bytes > mostValueBytes {
+				if p.Index != i || (p.Bytes < 1) != (p.Kind == Threadgroup) || p.Bytes > mostValueBytes {
 					t.Errorf("%+v", p)
 				}
 			}

@@ -157,10 +157,11 @@ func errorLines(messages string) string {
 
 var structure = regexp.MustCompile(`\bstruct\s+(\w+)\s*\{`)
 
-// copied returns the text with structs that can be copied from every address space, as in Metal. Lines keep their
-// numbers.
+// copied returns the text with structs that can be copied from every address space, as in Metal, and with parameters in the space of
+// threadgroup memory. Lines keep their numbers.
 func copied(text string) string {
-	return structure.ReplaceAllString(msl.Uncommented(text), "$0 STRICT_COPIES($1)")
+	text = msl.WithThreadgroupParameters(msl.Uncommented(text), "STRICT_THREADGROUP")
+	return structure.ReplaceAllString(text, "$0 STRICT_COPIES($1)")
 }
 
 var (

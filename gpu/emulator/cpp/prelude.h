@@ -18,7 +18,7 @@ EMULATOR_HIDDEN uint emulator_lane(void);
 
 // The parts of runtime.cpp's structs that the function for each kernel uses: see writeLaunch.
 namespace emulator {
-struct Argument { void* begin; ulong bytes; void* shadow; ulong writable; };
+struct Argument { void* begin; ulong bytes; void* shadow; ulong writable, threadgroup; };
 struct Launch { uint groups[3], threads[3]; uint arguments, seed; const Argument* argument; };
 struct Position { uint group[3], local[3], index; };
 }

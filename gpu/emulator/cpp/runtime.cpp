@@ -15,8 +15,9 @@ typedef __UINTPTR_TYPE__ address;
 struct Argument {
     address begin;
     u64 bytes;
-    address shadow;  // of device memory, one Shadow for 4 bytes; 0 for a value
+    address shadow;  // of memory, one Shadow for 4 bytes; 0 for a value
     u64 writable;
+    u64 threadgroup;  // 1 of threadgroup memory
 };
 
 struct Fault {
@@ -25,7 +26,7 @@ struct Fault {
     address pc;        // relative to the image
     u32 argument;      // index of the nearest argument, or of the threadgroup array
     u32 bytes;         // of the access
-    long long offset;  // of the access in the argument
+    long long offset;  // of the access in the argument; bytes of threadgroup memory that there are
     u32 write;
     u32 thread, other;  // in the threadgroup; other is of another threadgroup where elsewhere is set
     u32 elsewhere;
@@ -40,6 +41,7 @@ struct Launch {
     const Argument* argument;
     address stacks;  // of all fibers
     u64 stackBytes;  // of one
+    u64 threadgroup; // bytes that a threadgroup has
     u64 clock;       // advances at every threadgroup and barrier of the device
     Fault fault;
 };
@@ -105,7 +107,8 @@ static struct {
     Position position;
     Range range[MOST_RANGES];
     u32 ranges, values;  // arguments, then threadgroup arrays
-    u32 threadgroupBytes;
+    u32 threadgroupBytes;          // of arrays
+    u64 argumentBytes;             // of threadgroup memory that is an argument
     u32 now, dispatchBegin, groupBegin;
     u32 fence[SPACES];                            // when accesses were last ordered for all
     u32 simdFence[SPACES][MOST_THREADS / LANES];  // for a simdgroup
@@ -341,8 +344,12 @@ HIDDEN void emulator_threadgroup(void* memory, u64 bytes) {
     for (u32 i = g.values; i < g.ranges; ++i)
         if (g.range[i].begin == begin) return;
     u32 words = u32(bytes + 3) / 4, at = g.threadgroupBytes / 4;
-    if (g.ranges == MOST_RANGES || g.threadgroupBytes + bytes > THREADGROUP_LIMIT) {
-        fault(THREADGROUP_BYTES, 0, 0)->extent = g.threadgroupBytes + bytes;
+    u64 most = g.launch->threadgroup - g.argumentBytes;
+    if (most > THREADGROUP_LIMIT) most = THREADGROUP_LIMIT;
+    if (g.ranges == MOST_RANGES || g.threadgroupBytes + bytes > most) {
+        Fault* f = fault(THREADGROUP_BYTES, 0, 0);
+        f->extent = g.threadgroupBytes + bytes;
+        f->offset = (long long)most;
         return leave();
     }
     g.threadgroupBytes += words * 4;
@@ -504,6 +511,12 @@ static void runGroup() {
     }
     g.ranges = g.values;
     g.threadgroupBytes = 0;
+    for (u32 i = 0; i < g.values; ++i) {
+        Range* r = &g.range[i];
+        if (r->space != THREADGROUP) continue;
+        __builtin_memset((void*)r->begin, 0xff, r->end - r->begin);
+        __builtin_memset(r->shadow, 0, (r->end - r->begin + 3) / 4 * sizeof(Shadow));
+    }
     for (u32 i = 0; i < g.threads; ++i) prepare(i);
     for (;;) {
         u32 order = next(), start = next() % g.threads, done = 0;
@@ -540,9 +553,11 @@ HIDDEN void emulator_run(Launch* l, void (*body)(const Launch*, const Position*)
     g.now = u32(l->clock);
     g.dispatchBegin = ++g.now;
     g.values = l->arguments;
+    g.argumentBytes = 0;
     for (u32 i = 0; i < l->arguments; ++i) {
         const Argument* a = &l->argument[i];
-        g.range[i] = Range{a->begin, a->begin + a->bytes, (Shadow*)a->shadow, u32(a->writable), DEVICE};
+        g.range[i] = Range{a->begin, a->begin + a->bytes, (Shadow*)a->shadow, u32(a->writable), a->threadgroup ? THREADGROUP : DEVICE};
+        if (a->threadgroup) g.argumentBytes += a->bytes;
     }
     u64 total = (u64)l->groups[0] * l->groups[1] * l->groups[2];
     bool backwards = next() % 2;

@@ -141,7 +141,7 @@ typedef struct {
     kind kind;
     id uses[MOST_BUFFERS + 1]; // buffers, and the pipeline last
     function_object *pipeline; // of a dispatch
-    uint64_t size[6];
+    uint64_t size[7];
     binding bindings[MOST_BUFFERS];
     uint8_t *values[MOST_BUFFERS]; // what setBytes was given
     int count;
@@ -346,6 +346,7 @@ typedef struct {
     id bound[MOST_BUFFERS];
     binding bindings[MOST_BUFFERS];
     uint8_t *values[MOST_BUFFERS];
+    NSUInteger threadgroup; // bytes of threadgroup memory at index 0
 } encoder_object;
 
 static id open_encoder(id self, class *c, SEL name) {
@@ -413,11 +414,20 @@ static void compute_bytes(id self, SEL name, const void *bytes, NSUInteger lengt
     e->bound[index] = NULL;
     e->bindings[index] = (binding){NULL, 0, length, 1};
 }
+#define MOST_THREADGROUP 32768
+static void compute_threadgroup(id self, SEL name, NSUInteger length, NSUInteger index) {
+    encoder_object *e = encoding(self, name);
+    if (length % 16 || length > MOST_THREADGROUP)
+        die("%s with %llu bytes; want a multiple of 16 up to %d", name, (unsigned long long)length, MOST_THREADGROUP);
+    if (index)
+        die("%s with index %llu; want 0, which is what the kernels have", name, (unsigned long long)index);
+    e->threadgroup = length;
+}
 static void compute_dispatch(id self, SEL name, MTLSize groups, MTLSize threads) {
     encoder_object *e = encoding(self, name);
     if (!e->pipeline)
         die("%s without a pipeline", name);
-    const uint64_t size[6] = {groups.width, groups.height, groups.depth, threads.width, threads.height, threads.depth};
+    const uint64_t size[7] = {groups.width, groups.height, groups.depth, threads.width, threads.height, threads.depth, e->threadgroup};
     for (int i = 0; i < 6; i++)
         if (size[i] == 0 || size[i] > UINT32_MAX)
             die("%s with an extent of %llu", name, (unsigned long long)size[i]);
@@ -445,6 +455,7 @@ static const method compute_methods[] = {
     {"setBuffer:offset:atIndex:", compute_buffer},
     {"setBufferOffset:atIndex:", compute_offset},
     {"setBytes:length:atIndex:", compute_bytes},
+    {"setThreadgroupMemoryLength:atIndex:", compute_threadgroup},
     {"dispatchThreadgroups:threadsPerThreadgroup:", compute_dispatch},
     {0},
 };
