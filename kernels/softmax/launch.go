@@ -17,27 +17,42 @@ var source = gpu.Source{Name: "softmax.metal", Text: text}
 // and at most longest. Of longer rows hardly anything stays in registers.
 const longest = 256 << 10
 
-// division says how a threadgroup divides a long row: among how many threads, and how many of its values stay in the registers
-// of each. A core has room for one such threadgroup.
-type division struct{ threads, values int }
+// division says how a threadgroup divides a long row: among how many threads, how many of its values stay in the registers of each,
+// and how many of the others a thread reads at a time. The first of those stay in threadgroup memory if it is held. A core has room
+// for one such threadgroup.
+type division struct {
+	threads, values, batch int
+	held                   bool
+}
 
-// The divisions of a long row. With wide, 192 KiB of the row stay in registers, of which NVIDIA's cores have 256 KiB. The rest of
-// the rows of all cores, 42 MB of 128 Ki columns on an H200, finds room in a cache of 50 MB. With narrow, 128 KiB stay.
+// The divisions of a long row. With wide, 192 KiB of the row stay in registers, of which NVIDIA's cores have 256 KiB, and up to 160 KiB
+// in threadgroup memory. The rest of the rows of all cores, 21 MB of 128 Ki columns on an H200, finds room in a cache of 50 MB. More
+// threadgroup memory would take the place of the cache through which a core loads: 192 and 224 KiB take longer than 160. With narrow,
+// 128 KiB stay in registers, and in threadgroup memory up to as many.
 var (
-	wide   = division{threads: 512, values: 96}
-	narrow = division{threads: 1024, values: 32}
+	wide   = division{threads: 512, values: 96, batch: 80}
+	narrow = division{threads: 1024, values: 32, batch: 32}
 )
 
-// longSpare is how many registers a thread has for other things than values of its row.
-const longSpare = 32
+const (
+	longSpare = 32      // registers that a thread has for other things than values of its row
+	ownBytes  = 1 << 10 // of threadgroup memory that the kernel has for itself, at most
+	leastHeld = 32      // values of a thread. To read fewer at a time would cost more than it saves to hold them
+	leastTold = 16      // bytes of threadgroup memory that a launch must say, though the kernel uses none
+)
 
-// divide returns the division for rows of a number of columns on a GPU. registers is how many a threadgroup may have, or 0. If
-// elements are single values, their addresses take the registers that wide has to spare.
-func divide(columns, registers int) division {
-	if rowwise.Width(columns) > 1 && registers >= wide.threads*(wide.values+longSpare) {
-		return wide
+// divide returns the division for rows of a number of columns on a GPU. If elements are single values, their addresses take the
+// registers that wide has to spare.
+func divide(columns int, f gpu.Facts) division {
+	d, width := narrow, rowwise.Width(columns)
+	if width > 1 && f.Registers >= wide.threads*(wide.values+longSpare) {
+		d = wide
 	}
-	return narrow
+	room := (f.MostThreadgroupBytes - ownBytes) / 4 / d.threads / width * width
+	if columns > d.threads*d.values && room >= leastHeld {
+		d.batch, d.held = min(d.batch, room), true
+	}
+	return d
 }
 
 // appendRows appends the softmax of a call.
@@ -48,7 +63,7 @@ func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 // Launch appends the softmax of each row of x, which is rows×columns, to a launch plan. y may be x.
 func Launch(b *gpu.Builder, y, x *gpu.Buffer, rows, columns int) {
 	if long(rows, columns, b.Facts().Cores) {
-		divide(columns, b.Facts().Registers).append(b, source, rows, columns, y, x)
+		divide(columns, b.Facts()).append(b, source, rows, columns, y, x)
 		return
 	}
 	rowwise.Append(b, source, rows, columns, rowwise.Width(columns), gpu.Float2, y, x)
@@ -57,9 +72,14 @@ func Launch(b *gpu.Builder, y, x *gpu.Buffer, rows, columns int) {
 // append appends the softmax of long rows by a text, with a threadgroup for each.
 func (d division) append(b *gpu.Builder, text gpu.Source, rows, columns int, y, x *gpu.Buffer) {
 	width := rowwise.Width(columns)
-	text = text.Define("WIDTH", width).Define("PER_THREAD", d.values/width).Define("LONG_THREADS", d.threads)
+	held, bytes := 0, leastTold
+	if d.held {
+		held, bytes = 1, 4*d.threads*d.batch
+	}
+	text = text.Define("WIDTH", width).Define("PER_THREAD", d.values/width).Define("LONG_THREADS", d.threads).
+		Define("LONG_BATCH", d.batch/width).Define("HELD", held)
 	b.Dispatch(b.Kernel(text, "long_rows"), gpu.Size{X: rows, Y: 1, Z: 1}, gpu.Size{X: d.threads, Y: 1, Z: 1},
-		y, x, gpu.Values(rows, columns/width))
+		y, x, gpu.Values(rows, columns/width), gpu.Threadgroup(bytes))
 }
 
 // long reports whether a threadgroup takes a whole row that does not fit in its registers. The rows must keep nine tenths of the

@@ -60,17 +60,27 @@ func runLong(t *testing.T, device *gpu.Device, d division, columns int, x []floa
 	return slices.Clone(all.Floats())
 }
 
-// TestLong has rows that one threadgroup reads twice in part, or once if all of their values stay in registers, with special
-// rows among them.
+// TestLong has rows that one threadgroup reads twice in part, or once if all of their values stay in registers or there and in
+// threadgroup memory, with special rows among them.
 func TestLong(t *testing.T) {
-	device := emulator.Open(t)
+	device := emulator.Open(t, emulator.ThreadgroupMemory(227<<10))
+	hold := func(d division, batch int) division {
+		d.batch, d.held = batch, true
+		return d
+	}
+	in := func(d division) int { return d.threads * d.values } // registers
 	for _, test := range []struct {
 		division
 		columns int
 	}{
-		{narrow, 2*narrow.threads*narrow.values + 4}, {narrow, narrow.threads*narrow.values + 1},
-		{wide, 2*wide.threads*wide.values + 4}, {wide, wide.threads*wide.values + 4}, {wide, wide.threads * wide.values},
-		{wide, rowwise.ThreadgroupColumns + 4},
+		{narrow, 2*in(narrow) + 4}, {narrow, in(narrow) + 1},
+		{wide, 2*in(wide) + 4}, {wide, in(wide) + 4}, {wide, in(wide)}, {wide, rowwise.ThreadgroupColumns + 4},
+		{hold(wide, 80), 128 << 10}, {hold(wide, 80), in(wide)}, {hold(wide, 80), in(wide) + 4},
+		{hold(wide, 80), in(wide) + wide.threads*80}, {hold(wide, 80), in(wide) + wide.threads*80 + 4},
+		{hold(wide, 80), in(wide) + 3*wide.threads*80 + 4*37},
+		{hold(wide, 32), in(wide) + 2*wide.threads*32 - 4},
+		{hold(narrow, 32), in(narrow) + 1}, {hold(narrow, 32), 2 * in(narrow)}, {hold(narrow, 32), 3*in(narrow) + 1},
+		{hold(narrow, 32), 4*in(narrow) - 1023},
 	} {
 		const rows = 7
 		columns, name := test.columns, fmt.Sprintf("%+v, %d columns", test.division, test.columns)
@@ -79,7 +89,8 @@ func TestLong(t *testing.T) {
 		for i := range x {
 			x[i] *= 20
 		}
-		x[columns-1], x[columns] = 200, 300
+		// The largest values of a row are its first, its last, and one in the middle: in each kind of memory in turn.
+		x[0], x[columns/2], x[columns-1], x[columns] = 150, 160, 200, 300
 		for i := range columns {
 			x[2*columns+i], x[3*columns+i] = -inf, -300
 		}
@@ -116,14 +127,23 @@ func TestLongRows(t *testing.T) {
 			t.Errorf("long(%d, %d, %d) is %v", test.rows, test.columns, test.cores, got)
 		}
 	}
+	held := func(d division, batch int) division {
+		d.batch, d.held = batch, true
+		return d
+	}
 	for _, test := range []struct {
-		columns, registers int
-		want               division
+		columns, registers, bytes int
+		want                      division
 	}{
-		{128 << 10, 64 << 10, wide}, {128 << 10, 32 << 10, narrow}, {128 << 10, 0, narrow}, {128<<10 + 1, 64 << 10, narrow},
+		{128 << 10, 64 << 10, 48 << 10, wide}, {128 << 10, 32 << 10, 48 << 10, narrow}, {128 << 10, 0, 32 << 10, narrow}, {128 << 10, 0, 0, narrow},
+		{128<<10 + 1, 64 << 10, 48 << 10, narrow},
+		{128 << 10, 64 << 10, 227 << 10, held(wide, 80)}, {128 << 10, 64 << 10, 163 << 10, held(wide, 80)},
+		{128 << 10, 64 << 10, 99 << 10, held(wide, 48)}, {128 << 10, 64 << 10, 64 << 10, wide}, {48 << 10, 64 << 10, 227 << 10, wide},
+		{48<<10 + 4, 64 << 10, 227 << 10, held(wide, 80)}, {128<<10 + 1, 64 << 10, 227 << 10, held(narrow, 32)},
+		{128<<10 + 1, 64 << 10, 99 << 10, narrow},
 	} {
-		if got := divide(test.columns, test.registers); got != test.want {
-			t.Errorf("divide(%d, %d) is %+v", test.columns, test.registers, got)
+		if got := divide(test.columns, gpu.Facts{Registers: test.registers, MostThreadgroupBytes: test.bytes}); got != test.want {
+			t.Errorf("divide(%d) with %d registers and %d bytes is %+v", test.columns, test.registers, test.bytes, got)
 		}
 	}
 }
@@ -164,8 +184,10 @@ func BenchmarkLong(b *testing.B) {
 			}
 		}})
 	}
-	for _, d := range []division{narrow, {512, 64}, {512, 80}, wide, {256, 192}} {
-		name := fmt.Sprintf("threads=%d,values=%d", d.threads, d.values)
+	for _, d := range []division{
+		narrow, wide, {512, 96, 80, true}, {512, 96, 96, true}, {512, 96, 48, true}, {512, 64, 80, true}, {256, 192, 160, true},
+	} {
+		name := fmt.Sprintf("threads=%d,values=%d,batch=%d,held=%v", d.threads, d.values, d.batch, d.held)
 		variants = append(variants, variant{name + "/streaming", long(d, source)}, variant{name + "/plain", long(d, plain)})
 	}
 	for _, backend := range kernels.Here().GPUs {

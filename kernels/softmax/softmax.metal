@@ -5,8 +5,10 @@ using namespace metal;
 #define WIDTH 4
 #define PER_THREAD 8
 #endif
-#ifndef LONG_THREADS // threads of a threadgroup of long_rows
+#ifndef LONG_THREADS // threads of a threadgroup of long_rows, elements that each takes at a time, and whether the first of them stay
 #define LONG_THREADS 1024
+#define LONG_BATCH 8
+#define HELD 0
 #endif
 
 // Rows of `columns` elements, an element being WIDTH values: four where the rows are whole vectors, else one. A thread
@@ -156,55 +158,147 @@ kernel void threadgroup_rows(device float* y [[buffer(0)]],
     store((device element*)y + size_t(row) * shape.columns, v, weight(own - most) / sum, index, width, shape.columns);
 }
 
-// long_rows: one threadgroup a row of any length. The last LONG_THREADS·PER_THREAD elements stay in registers. The others are
-// read a second time, from the last to the first, because the last ones may still be in a cache.
+// power is weight with fewer instructions, for the long rows: one threadgroup is all that a core has room for, so that nothing hides
+// what it computes. It is a power of two, of which a GPU may have one that is 0 where it would be a denormal. Since the product is
+// rounded, a weight is wrong by up to |d|·6e-8 of itself: the less it weighs, the more.
+static inline float power(float d) {
+    float p = d * M_LOG2E_F;
+#ifdef CROSSOVER_NORMAL_EXP2
+    return normal_exp2(p);
+#else
+    float w = precise::exp2(p);
+    return p < -126.0f ? 0.0f : w;
+#endif
+}
+static inline float4 power(float4 d) { return float4(power(d.x), power(d.y), power(d.z), power(d.w)); }
+
+// fetch_part reads COUNT elements of a thread, LONG_THREADS apart, as far as there are any: the row's part that begins with the first
+// of them has `left` elements. The others are −∞. With last, nobody reads them again.
+template <int COUNT>
+static inline void fetch_part(thread element* v, device const element* from, int left, bool last) {
+    #pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        v[k] = element(-INFINITY);
+        if (k * LONG_THREADS < left) {
+            if (last) {
+                v[k] = take(from + k * LONG_THREADS);
+            } else {
+                v[k] = from[k * LONG_THREADS];
+            }
+        }
+    }
+}
+
+// Statistics of what a thread has read of a row: the largest value, and the sum of the weights against that.
+struct Statistics {
+    float most, sum;
+};
+
+// weigh_part turns elements into their weights against the largest value so far, and adds those to the statistics.
+template <int COUNT>
+static inline void weigh_part(thread element* v, thread Statistics& all) {
+    float before = all.most, weights = 0.0f;
+    #pragma unroll
+    for (int k = 0; k < COUNT; ++k) all.most = max(all.most, largest(v[k]));
+    float base = all.most == -INFINITY ? 0.0f : all.most; // against −∞ the weights would be NaN
+    #pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        v[k] = power(v[k] - base);
+        weights += total(v[k]);
+    }
+    all.sum = all.sum * power(before - base) + weights;
+}
+
+// put_part writes weights, times a factor, to the places that fetch_part reads.
+template <int COUNT>
+static inline void put_part(device element* to, thread const element* v, float factor, int left) {
+    #pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        if (k * LONG_THREADS < left) put(to + k * LONG_THREADS, v[k] * factor);
+    }
+}
+
+// share_part is put_part for elements that are no weights yet.
+template <int COUNT>
+static inline void share_part(device element* to, thread const element* v, float most, float factor, int left) {
+    #pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        if (k * LONG_THREADS < left) put(to + k * LONG_THREADS, power(v[k] - most) * factor);
+    }
+}
+
+// long_rows: one threadgroup a row of any length. The last LONG_THREADS·PER_THREAD elements stay in registers as weights, and with
+// HELD the first LONG_THREADS·LONG_BATCH in threadgroup memory, each thread its own. Those between are read a second time, from the
+// last to the first, because the last ones may still be in a cache.
 [[max_total_threads_per_threadgroup(LONG_THREADS)]]
 kernel void long_rows(device float* y [[buffer(0)]],
                       device const float* x [[buffer(1)]],
                       constant Shape& shape [[buffer(2)]],
+                      threadgroup element* held [[threadgroup(0)]],
                       uint row [[threadgroup_position_in_grid]],
                       uint index [[thread_position_in_threadgroup]],
                       uint lane [[thread_index_in_simdgroup]],
                       uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float maxima[32];
     threadgroup float sums[32];
-    device const element* from = (device const element*)x + size_t(row) * shape.columns;
-    device element* to = (device element*)y + size_t(row) * shape.columns;
-    const uint tile = LONG_THREADS * PER_THREAD;
-    uint kept = shape.columns > tile ? shape.columns - tile : 0;
-    element v[PER_THREAD];
-    float own = -INFINITY, sum = 0.0f;
-    for (uint start = 0;; start = min(start + tile, kept)) {
-        bool last = start == kept;
-        if (last) {
-            fetch_last(v, from, start + index, LONG_THREADS, shape.columns);
-        } else {
-            fetch(v, from, start + index, LONG_THREADS, kept);
-        }
-        float before = own;
-        own = max(own, largest(v));
-        float base = own == -INFINITY ? 0.0f : own; // against −∞ the weights would be NaN
-        float weights = weigh(v, base);
-        sum = sum * weight(before - base) + weights;
-        if (last) break;
+    device const element* from = (device const element*)x + size_t(row) * shape.columns + index;
+    device element* to = (device element*)y + size_t(row) * shape.columns + index;
+    const int batch = LONG_THREADS * LONG_BATCH;
+    int columns = int(shape.columns), own = int(index);
+    int kept = max(columns - LONG_THREADS * PER_THREAD, 0); // from here on they are in registers
+    Statistics all;
+    all.most = -INFINITY;
+    all.sum = 0.0f;
+#if HELD
+    int first = min(kept, batch); // from here on they are not in threadgroup memory
+    element h[LONG_BATCH];
+    fetch_part<LONG_BATCH>(h, from, first - own, true);
+    weigh_part<LONG_BATCH>(h, all);
+    float base = all.most;
+    #pragma unroll
+    for (int k = 0; k < LONG_BATCH; ++k) held[k * LONG_THREADS + own] = h[k];
+#else
+    int first = 0;
+#endif
+    int start = first;
+    for (; start < kept; start += batch) {
+        element w[LONG_BATCH];
+        fetch_part<LONG_BATCH>(w, from + start, kept - start - own, false);
+        weigh_part<LONG_BATCH>(w, all);
     }
-    float its = simd_max(own);
-    sum = simd_sum(sum * weight(own - (its == -INFINITY ? 0.0f : its)));
+    element v[PER_THREAD];
+    fetch_part<PER_THREAD>(v, from + kept, columns - kept - own, true);
+    weigh_part<PER_THREAD>(v, all);
+    float most = simd_max(all.most);
+    float sum = simd_sum(all.sum * power(all.most - (most == -INFINITY ? 0.0f : most)));
     if (lane == 0) {
-        maxima[simdgroup] = its;
+        maxima[simdgroup] = most;
         sums[simdgroup] = sum;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     bool there = lane < LONG_THREADS / 32;
-    its = there ? maxima[lane] : -INFINITY;
-    float most = simd_max(its);
-    sum = simd_sum(there ? sums[lane] * weight(its - most) : 0.0f);
-    store_beside(to, v, weight(own - most) / sum, kept + index, LONG_THREADS, shape.columns);
-    for (uint start = (kept + tile - 1) / tile * tile; start > 0;) {
-        start -= tile;
-        fetch_last(v, from, start + index, LONG_THREADS, kept);
-        weigh(v, most);
-        store_beside(to, v, 1.0f / sum, start + index, LONG_THREADS, kept);
+    float its = there ? maxima[lane] : -INFINITY;
+    most = simd_max(its);
+    sum = simd_sum(there ? sums[lane] * power(its - most) : 0.0f);
+    float share = 1.0f / sum;
+    put_part<PER_THREAD>(to + kept, v, power(all.most - most) * share, columns - kept - own);
+    // The first batch to be read again, if there is one, is under way while what threadgroup memory holds is written.
+    start -= batch;
+    int left = start < first ? 0 : kept - start - own;
+    element w[LONG_BATCH];
+    fetch_part<LONG_BATCH>(w, from + start, left, true);
+#if HELD
+    float factor = power(base - most) * share;
+    #pragma unroll 4
+    for (int k = 0; k < LONG_BATCH; ++k) {
+        if (k * LONG_THREADS < first - own) put(to + k * LONG_THREADS, held[k * LONG_THREADS + own] * factor);
+    }
+#endif
+    share_part<LONG_BATCH>(to + start, w, most, share, left);
+    for (start -= batch; start >= first; start -= batch) { // of these batches every element is there
+        element u[LONG_BATCH];
+        fetch_part<LONG_BATCH>(u, from + start, batch, true);
+        share_part<LONG_BATCH>(to + start, u, most, share, batch);
     }
 }
 
