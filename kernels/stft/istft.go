@@ -45,7 +45,7 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 		kernels.Probed(fftw.Probe, fftw.Version,
 			kernels.Revised(1, addUp("fftw", "fftw-parallel", inverseWithFFTW), "fftw-parallel")), // as above
 		kernels.Framework("", alone(inverseWithAccelerate)),
-		kernels.Revised(1, kernels.KernelText("", appendInverse)), // the window is loaded once for two frames
+		kernels.Revised(2, kernels.KernelText("", appendInverse)), // a frame is a transform of half as many values
 		kernels.VendorFFT("", newInverseVendor),
 	},
 })
@@ -127,8 +127,7 @@ func (p *InversePlan) Bins() int { return p.params.bins() }
 // some if Hop is more than NFFT/2. A sample that only the end of a window reaches has large rounding errors, because it is divided by
 // the window's small weight: the last samples of a signal, if Hop is NFFT/2 and the next frame would begin right behind them. The
 // imaginary parts of bins 0 and NFFT/2 are taken as 0. dst and src must not overlap. If a
-// bin is infinite or NaN, no sample within NFFT/2 of its frame has a meaning. On a GPU two neighbouring frames may be
-// transformed together. Then the rounding errors of a frame, some 1e-7 of its values, reach a hop further than its samples.
+// bin is infinite or NaN, no sample within NFFT/2 of its frame has a meaning.
 //
 // Transform panics if the lengths do not fit. It fails only if every implementation fails. It allocates nothing at a length at
 // which the implementation has run twice. An implementation on a GPU remembers only the last few lengths.

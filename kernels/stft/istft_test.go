@@ -353,6 +353,57 @@ func TestInverseBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &InverseOp, kerneltest.EmulatorName, kernels.Shape{64, 32, 2000}, kernels.Shape{512, 128, 3000})
 }
 
+// TestInverseEveryLength has every length of frames that are transformed and added up by one kernel, with hops of which one, two and
+// many frames reach a sample. Bins that are not finite reach no sample that their frame does not reach.
+func TestInverseEveryLength(t *testing.T) {
+	t.Parallel()
+	for n := 64; n <= 8192; n *= 2 {
+		pair := map[int]int{64: 8, 128: 16, 256: 32, 512: 32, 1024: 64, 2048: 128, 4096: 256, 8192: 512}[n]
+		for _, hop := range []int{n, n - pair, n / 2, n / 3 / pair * pair, n / 4, n / 8} {
+			p := Params{NFFT: n, Hop: hop, Window: Hamming}
+			if _, ok := overlappedBy(p); !ok {
+				t.Fatalf("%+v: no kernel", p)
+			}
+			plan := kerneltest.Plans(t, &InverseOp, p)[kerneltest.EmulatorName]
+			if plan == nil {
+				t.Skip("no C++ compiler for the emulator")
+			}
+			for _, count := range []int{1, hop, hop + 1, 4*n + 3} {
+				s, got := noiseOf(p, count), make([]float32, count)
+				if err := plan.Run(shapeOf(p, count), kernels.Args{got, kernels.ComplexWords(s)}); err != nil {
+					t.Fatal(err)
+				}
+				if e := kernels.RelativeError(got, InverseReference(p, s, count)); !(e <= 2e-6) {
+					t.Errorf("%+v, %d samples: relative error %.2g", p, count, e)
+				}
+				broken := p.frames(count) / 2
+				for _, bin := range []int{0, 1, n / 4, n/2 - 1, n / 2} {
+					s[broken*p.bins()+bin] = complex(float32(math.NaN()), 0)
+				}
+				want := InverseReference(p, s, count)
+				if err := plan.Run(shapeOf(p, count), kernels.Args{got, kernels.ComplexWords(s)}); err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range got {
+					if inside := i+p.lead()-broken*hop >= 0 && i+p.lead()-broken*hop < n; inside != (v != v) {
+						t.Fatalf("%+v, NaN in frame %d: sample %d of %d is %v", p, broken, i, count, v)
+					} else if !inside && !(math.Abs(float64(v)-want[i]) < 1e-5) {
+						t.Fatalf("%+v, NaN in frame %d: sample %d of %d is %v, want %v", p, broken, i, count, v, want[i])
+					}
+				}
+			}
+		}
+		if _, ok := overlappedBy(Params{NFFT: n, Hop: n/2 + pair/2}); ok {
+			t.Errorf("%d samples every %d have a kernel, though no thread has the same samples of every frame", n, n/2+pair/2)
+		}
+	}
+	for _, p := range lengths(32, 8, 16384, 4096, 96, 24, 64, 128) {
+		if _, ok := overlappedBy(p); ok {
+			t.Errorf("%+v has a kernel", p)
+		}
+	}
+}
+
 // TestInverseBroken has bins that are not finite. They reach no sample that their frame does not reach.
 func TestInverseBroken(t *testing.T) {
 	for _, p := range lengths(64, 16, 64, 48, 512, 128) {

@@ -79,57 +79,70 @@ func appendInverse(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	appendAdded(b, p, s, t, launch.InverseReal)
 }
 
-// overlappedBy returns the text that transforms and adds up the frames. ok is false if there is none for these lengths.
-func overlappedBy(p Params) (shared launch.Shared, ok bool) {
-	const shortest = 64
-	if p.NFFT < shortest || p.NFFT > launch.LongestShared || p.NFFT&(p.NFFT-1) != 0 || p.Hop > p.NFFT {
-		return shared, false
-	}
-	shared = launch.ShareWhole(gpu.Source{Name: "passes.metal+overlapped.metal", Text: overlappedText}, p.NFFT)
-	shared.Source = shared.Source.Define("SHIFT", p.Hop/shared.Lanes)
-	return shared, p.Hop%shared.Lanes == 0
+// overlap is how the frames of an inverse are transformed and added up by one kernel.
+type overlap struct {
+	launch.Shared
+	frames   int // that reach a sample
+	team     int // rows of threads that transform the frames of a part
+	resident int // threads that a core of an H200 has the registers for
 }
 
-// partsFor returns how many parts of a signal there are on a GPU of the given number of cores, if lanes threads have a part. With
-// more, more frames are transformed twice. With fewer, cores wait. At 128 registers a thread, a core of an H200 holds four parts of 128 threads:
-// with four, 16 Mi samples in frames of 2048 took 142 µs there, and 150 µs with eight.
-func partsFor(cores, lanes int) int {
-	if lanes >= 128 {
-		return 4 * cores
+// overlappedBy returns how the frames are added up. ok is false if there is no kernel for these lengths.
+func overlappedBy(p Params) (o overlap, ok bool) {
+	if p.NFFT < launch.ShortestInverse || p.NFFT > 2*launch.LongestShared || p.NFFT&(p.NFFT-1) != 0 || p.Hop > p.NFFT {
+		return o, false
 	}
-	return 8 * cores
+	o = overlap{launch.ShareInverse(gpu.Source{Name: "passes.metal+overlapped.metal", Text: overlappedText}, p.NFFT),
+		(p.NFFT + p.Hop - 1) / p.Hop, 1, 512}
+	pair := 2 * o.Lanes // samples that the threads of a row have side by side
+	if p.Hop%pair != 0 {
+		return o, false
+	}
+	// The parts of two rows are twice as long, so that half as many frames are transformed twice. With few frames that reach a sample
+	// that saves less than it takes.
+	if o.frames >= 4 && o.Rows%2 == 0 {
+		o.team = 2
+	}
+	if p.NFFT/pair <= 8 {
+		o.resident = 768
+	}
+	o.Source = o.Source.Define("SHIFT", p.Hop/pair).Define("TEAM", o.team).Define("RESIDENT", o.resident)
+	return o, true
 }
 
 // appendOverlapped appends the kernel that transforms the frames and adds them up.
-func appendOverlapped(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer, shared launch.Shared) {
+func appendOverlapped(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer, o overlap) {
 	if !fits(b, p, s, launch.MostValues) {
 		return
 	}
 	n := s[samples]
-	overlap := (p.NFFT + p.Hop - 1) / p.Hop
 	first := p.lead() / p.Hop
 	blocks := (p.lead()+n-1)/p.Hop - first + 1
-	each := walked(blocks, overlap, partsFor(b.Facts().Cores, shared.Lanes))
+	// With more parts, more frames are transformed twice. With fewer, cores wait.
+	each := o.walked(blocks, b.Facts().Cores*o.resident/(o.Lanes*o.team))
 	parts := (blocks + each - 1) / each
-	weights, shares := p.floatWeights(1), make([]float32, p.Hop)
-	for i := range shares {
+	weights := p.floatWeights(1)
+	scaled := make([]float32, p.NFFT)
+	for i := range p.Hop {
 		sum := float32(0)
 		for j := i; j < p.NFFT; j += p.Hop {
 			sum += weights[j] * weights[j]
 		}
-		shares[i] = share(sum) / float32(p.NFFT)
+		for j := i; j < p.NFFT; j += p.Hop {
+			scaled[j] = weights[j] * share(sum) / float32(p.NFFT)
+		}
 	}
-	b.Dispatch(b.Kernel(shared.Source, "overlapped"), gpu.Size{X: (parts + shared.Rows - 1) / shared.Rows, Y: 1, Z: 1},
-		gpu.Size{X: shared.Threads, Y: 1, Z: 1}, t[0], t[1], b.Constant(gpu.Float2, shared.Roots),
-		b.Constant(gpu.Float, weights), b.Constant(gpu.Float, shares),
-		gpu.Values(p.frames(n), n, first, each, (each+overlap-1)/2))
+	b.Dispatch(b.Kernel(o.Source, "overlapped"), gpu.Size{X: (parts*o.team + o.Rows - 1) / o.Rows, Y: 1, Z: 1},
+		gpu.Size{X: o.Threads, Y: 1, Z: 1}, t[0], t[1], b.Constant(gpu.Float2, o.Roots), b.Constant(gpu.Float2, o.Halves),
+		b.Constant(gpu.Float2, weights), b.Constant(gpu.Float2, scaled),
+		gpu.Values(p.frames(n), n, first, each, (each+o.frames-1)/o.team))
 }
 
-// walked returns how many blocks are in each of at most `parts` parts, if every sample is reached by overlap frames. A part
-// with its overlap is an even number of frames.
-func walked(blocks, overlap, parts int) int {
+// walked returns how many blocks are in each of at most `parts` parts. A part with the frames that reach its first block is a
+// multiple of a team's frames.
+func (o overlap) walked(blocks, parts int) int {
 	each := (blocks + parts - 1) / parts
-	return each + (each+overlap-1)%2
+	return each + (o.team-(each+o.frames-1)%o.team)%o.team
 }
 
 // newInverseVendor returns a function that appends the inverse by a vendor's library. The library does not divide by the number

@@ -77,7 +77,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		kernels.Probed(fftw.Probe, fftw.Version,
 			kernels.Revised(1, kernels.LoopNamed("fftw", "fftw-parallel", over(withFFTW)), "fftw-parallel")),
 		kernels.Framework("", kernels.OnOneCore(over(withAccelerate))),
-		kernels.KernelText("", appendSpectrogram),
+		kernels.Revised(1, kernels.KernelText("", appendSpectrogram)), // lines of a cache are written as a whole
 		kernels.VendorFFT("", newVendor),
 	},
 })

@@ -193,6 +193,12 @@ func librosaFrames(frames int) []int {
 	return kept
 }
 
+// TestBarriers has frames whose bins go through threadgroup memory, two or one in the last threadgroup.
+func TestBarriers(t *testing.T) {
+	t.Parallel()
+	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{2048, 512, 3000}, kernels.Shape{2048, 1024, 2048})
+}
+
 // TestLibrosa compares the reference and every implementation with librosa.stft. testdata has some frames, bins×frames, as
 // complex64.
 func TestLibrosa(t *testing.T) {

@@ -41,12 +41,15 @@ template <uint S>
 inline void dft8(thread float2* v) {
     dft4<2 * S>(v);
     dft4<2 * S>(v + S);
-    float2 odd[4] = {v[S], eighth(v[3 * S]), quarter(v[5 * S]), three_eighths(v[7 * S])};
+    // Half of the odd points are turned by an eighth as well. Their factor is multiplied when they are added.
+    float2 b = v[3 * S], d = v[7 * S];
+    float2 odd[4] = {v[S], float2(b.x + b.y, b.y - b.x), quarter(v[5 * S]), float2(d.y - d.x, -(d.x + d.y))};
     float2 even[4] = {v[0], v[2 * S], v[4 * S], v[6 * S]};
     UNROLL
     for (uint q = 0; q < 4; ++q) {
-        v[q * S] = even[q] + odd[q];
-        v[(q + 4) * S] = even[q] - odd[q];
+        float factor = q % 2 == 1 ? M_SQRT1_2_F : 1.0f;
+        v[q * S] = fma(odd[q], float2(factor), even[q]);
+        v[(q + 4) * S] = fma(odd[q], float2(-factor), even[q]);
     }
 }
 

@@ -39,12 +39,20 @@ func Frames(b *gpu.Builder, dst, src *gpu.Buffer, n int, f Cut) {
 	appendRealRows(b, dst, src, frameShape(n), f.Count, &f)
 }
 
+// staged is the length of the frames whose bins go through threadgroup memory, so that lines of a cache are written as a whole. On an
+// H200 they take 4 % less time. Frames of 128, 256, 512, 1024 and 4096 samples would take 2 % to 6 % more.
+const staged = 2048
+
 // appendRealRows appends count transforms of 2·s.length() real values each. With a nil f they are successive rows, and
 // otherwise the frames that f cuts.
 func appendRealRows(b *gpu.Builder, dst, src *gpu.Buffer, s shape, count int, f *Cut) {
 	h := s.length()
 	// If each thread has one butterfly of the last pass, a shuffle in the simdgroup gives the mirror image of a bin.
-	source, table := s.define(realSource.Define("ROWS", s.side).Define("SHUFFLED", flag(s.points == s.lastRadix())).
+	text := realSource
+	if f != nil && 2*h == staged {
+		text = stagedSource
+	}
+	source, table := s.define(text.Define("ROWS", s.side).Define("SHUFFLED", flag(s.points == s.lastRadix())).
 		Define("FRAMES", flag(f != nil)).Define("ALIGNED", flag(f != nil && f.Hop%2 == 0 && f.Lead%2 == 0)), rowTile)
 	var cut Cut
 	if f != nil {

@@ -8,11 +8,11 @@
 #define POINTS 16
 #define LANES 64
 #define PASSES 3
-#define RADIX0 16
-#define RADIX1 8
+#define RADIX0 8
+#define RADIX1 16
 #define RADIX2 8
 #define TABLE1 0
-#define TABLE2 16
+#define TABLE2 8
 #define SHIFT0 5
 #define SHIFT1 7
 #define SLICES 1
@@ -21,6 +21,7 @@
 #define SPREAD 1
 #define PITCH 1024
 #define MEMORY 2048
+#define LEAN 0
 #endif
 
 // The passes of a Stockham transform in registers and threadgroup memory, which the texts that begin with this one share.
@@ -111,11 +112,84 @@ inline void turn(thread float2* v, uint k, device const float2* table) {
     }
 }
 
+// turned_dft transforms v[q·S]·w^q, q < R, in order. `powers` are w, w^2, w^4 …, as many as R has factors of 2. The transforms E
+// of the even points and O of the odd ones are joined by
+//
+//   X[k] = E[k] + w·exp(-2·pi·i·k/R)·O[k],   X[k + R/2] = 2·E[k] - X[k],   k < R/2,
+//
+// which takes six instructions where a product, a sum and a difference take eight. But one half of them waits for the other half.
+
+template <uint R, uint S>
+inline void join(thread float2* v, float2 w) {
+    float2 factors[R], joined[R];
+    UNROLL
+    for (uint k = 0; k < R / 2; ++k) {
+        factors[k] = R >= 4 && k >= R / 4 ? quarter(factors[k % (R >= 4 ? R / 4 : 1)]) : turned32(w, k * (32 / R));
+        float2 f = factors[k], even = v[2 * k * S], odd = v[(2 * k + 1) * S];
+        joined[k] = float2(fma(f.x, odd.x, fma(-f.y, odd.y, even.x)), fma(f.x, odd.y, fma(f.y, odd.x, even.y)));
+        joined[k + R / 2] = float2(fma(2.0f, even.x, -joined[k].x), fma(2.0f, even.y, -joined[k].y));
+    }
+    UNROLL
+    for (uint k = 0; k < R; ++k) {
+        v[k * S] = joined[k];
+    }
+}
+
+template <uint S>
+inline void turned_dft2(thread float2* v, thread const float2* powers) {
+    join<2, S>(v, powers[0]);
+}
+
+template <uint S>
+inline void turned_dft4(thread float2* v, thread const float2* powers) {
+    turned_dft2<2 * S>(v, powers + 1);
+    turned_dft2<2 * S>(v + S, powers + 1);
+    join<4, S>(v, powers[0]);
+}
+
+template <uint S>
+inline void turned_dft8(thread float2* v, thread const float2* powers) {
+    turned_dft4<2 * S>(v, powers + 1);
+    turned_dft4<2 * S>(v + S, powers + 1);
+    join<8, S>(v, powers[0]);
+}
+
+template <uint S>
+inline void turned_dft16(thread float2* v, thread const float2* powers) {
+    turned_dft8<2 * S>(v, powers + 1);
+    turned_dft8<2 * S>(v + S, powers + 1);
+    join<16, S>(v, powers[0]);
+}
+
+// turned is turn and dft, with LEAN and R up to 16. It squares the root for q = 1.
+template <uint R, uint S, uint D>
+inline void turned(thread float2* v, uint k, device const float2* table) {
+    float2 powers[4];
+    powers[0] = table[k];
+    UNROLL
+    for (uint s = 1; s < 4; ++s) {
+        powers[s] = product(powers[s - 1], powers[s - 1]);
+    }
+    if (R == 2) {
+        turned_dft2<S>(v, powers);
+    } else if (R == 4) {
+        turned_dft4<S>(v, powers);
+    } else if (R == 8) {
+        turned_dft8<S>(v, powers);
+    } else {
+        turned_dft16<S>(v, powers);
+    }
+}
+
 // pass computes a thread's butterflies j[0], j[1] … of a pass.
 template <uint R, uint D>
 inline void pass(thread float2* v, thread const uint* j, device const float2* table) {
     UNROLL
     for (uint b = 0; b < POINTS / R; ++b) {
+        if (LEAN && D > 1 && R <= 16) {
+            turned<R, POINTS / R, D>(v + b, j[b] % D, table);
+            continue;
+        }
         if (D > 1) {
             turn<R, POINTS / R, D>(v + b, j[b] % D, table);
         }
@@ -128,10 +202,17 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 // after them, in half of the memory. With SLICES above 1 the points go in so many parts, in as much less memory.
 
 // Skewing the places lets the threads of a simdgroup meet different banks. It moves bits of a place into its last ones, by
-// exclusive or, so that it treats the bits of a sum one by one. JOINED is the place of which `own`, skewed, depends on the
-// thread and `known` is what the compiler knows, with other bits: most of it becomes part of an instruction.
+// exclusive or. With LEAN, it leaves room behind each stretch of places instead. Both treat the bits of a sum one by one. SPOT is the
+// cell of the place of which `own`, skewed, depends on the thread and `known` is what the compiler knows, with other bits: most of it
+// becomes part of an instruction. With LEAN all of it does, because it is added as a signed number.
+#if LEAN
+#define SKEWED(p, shift, d) ((p) + ((p) >> (shift)) * (d))
+#define SPOT(tile, own, known, shift, d) (int((tile) + SPREAD * (own)) + int(SPREAD * SKEWED(known, shift, d)))
+#else
 #define SKEWED(p, shift, d) ((p) ^ (((p) >> (shift) & (BANKS / (d) - 1)) * (d)))
-#define JOINED(own, known, shift, d) (((own) ^ SKEWED(known, shift, d) % BANKS) + SKEWED(known, shift, d) / BANKS * BANKS)
+#define SPOT(tile, own, known, shift, d) \
+    ((tile) + SPREAD * (((own) ^ SKEWED(known, shift, d) % BANKS) + SKEWED(known, shift, d) / BANKS * BANKS))
+#endif
 
 #if SPLIT
 #define CELL float
@@ -150,7 +231,7 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
             UNROLL for (uint q = 0; q < (r); ++q) {                                                            \
                 uint known = PLACE(b * LANES, r, d) + q * (d);                                                 \
                 if (SLICES == 1 || (own + known) / (LENGTH / SLICES) == (slice)) {                             \
-                    memory[tile + SPREAD * (JOINED(cell, known % (LENGTH / SLICES), shift, d))] =              \
+                    memory[SPOT(tile, cell, known % (LENGTH / SLICES), shift, d)] =              \
                         v[b + q * (POINTS / (r))] part;                                                        \
                 }                                                                                              \
             }                                                                                                  \
@@ -162,7 +243,7 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
     {                                                                                                          \
         uint cell = SKEWED(lane, shift, d);                                                                    \
         UNROLL for (uint m = 0; m < POINTS / SLICES; ++m) {                                                    \
-            taken[m + (slice) * (POINTS / SLICES)] = memory[tile + SPREAD * (JOINED(cell, m * LANES, shift, d))]; \
+            taken[m + (slice) * (POINTS / SLICES)] = memory[SPOT(tile, cell, m * LANES, shift, d)]; \
         }                                                                                                      \
     }
 
@@ -173,17 +254,17 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
         uint cell = SKEWED(last[b], shift, d);                                                                 \
         UNROLL for (uint q = 0; q < LAST_RADIX / SLICES; ++q) {                                                \
             taken[b + q * (POINTS / LAST_RADIX) + (slice) * (POINTS / SLICES)] =                               \
-                memory[last_tile + SPREAD * (JOINED(cell, q * (LENGTH / LAST_RADIX), shift, d))];              \
+                memory[SPOT(last_tile, cell, q * (LENGTH / LAST_RADIX), shift, d)];              \
         }                                                                                                      \
     }
 
 // Nobody writes before everybody has read what was there, and nobody reads before everybody has written.
-#define PART(part, gather, r, d, shift)                           \
+#define PART(part, scatter, gather, r, d, shift)                  \
     {                                                             \
         CELL taken[POINTS];                                       \
         UNROLL for (uint slice = 0; slice < SLICES; ++slice) {    \
             threadgroup_barrier(mem_flags::mem_threadgroup);      \
-            SCATTER(part, r, d, shift, slice)                     \
+            scatter(part, r, d, shift, slice)                     \
             threadgroup_barrier(mem_flags::mem_threadgroup);      \
             gather(d, shift, slice)                               \
         }                                                         \
@@ -193,9 +274,9 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
     }
 
 #if SPLIT
-#define EXCHANGE(gather, r, d, shift) PART(.x, gather, r, d, shift) PART(.y, gather, r, d, shift)
+#define EXCHANGE(scatter, gather, r, d, shift) PART(.x, scatter, gather, r, d, shift) PART(.y, scatter, gather, r, d, shift)
 #else
-#define EXCHANGE(gather, r, d, shift) PART(, gather, r, d, shift)
+#define EXCHANGE(scatter, gather, r, d, shift) PART(, scatter, gather, r, d, shift)
 #endif
 
 // TRANSFORM transforms the points v[POINTS] of a thread, where v[m] is point lane + m·LANES, to points
@@ -217,29 +298,30 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
     }
 #define LAST_PASS(r, d, table) pass<r, d>(v, last, roots + table);
 
+// first_scatter leaves the points of the first pass. It is SCATTER if butterfly b of a thread is butterfly lane + b·LANES.
 #if PASSES == 1
 #define LAST_RADIX RADIX0
-#define LATER_PASSES
+#define LATER_PASSES(first_scatter)
 #elif PASSES == 2
 #define LAST_RADIX RADIX1
-#define LATER_PASSES                               \
-    EXCHANGE(GATHER_LAST, RADIX0, 1, SHIFT0)       \
+#define LATER_PASSES(first_scatter)                         \
+    EXCHANGE(first_scatter, GATHER_LAST, RADIX0, 1, SHIFT0) \
     LAST_PASS(RADIX1, DISTANCE1, TABLE1)
 #elif PASSES == 3
 #define LAST_RADIX RADIX2
-#define LATER_PASSES                               \
-    EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
-    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)           \
-    EXCHANGE(GATHER_LAST, RADIX1, DISTANCE1, SHIFT1) \
+#define LATER_PASSES(first_scatter)                           \
+    EXCHANGE(first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
+    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                      \
+    EXCHANGE(SCATTER, GATHER_LAST, RADIX1, DISTANCE1, SHIFT1) \
     LAST_PASS(RADIX2, DISTANCE2, TABLE2)
 #else
 #define LAST_RADIX RADIX3
-#define LATER_PASSES                               \
-    EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
-    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)           \
-    EXCHANGE(GATHER, RADIX1, DISTANCE1, SHIFT1)    \
-    NEXT_PASS(RADIX2, DISTANCE2, TABLE2)           \
-    EXCHANGE(GATHER_LAST, RADIX2, DISTANCE2, SHIFT2) \
+#define LATER_PASSES(first_scatter)                           \
+    EXCHANGE(first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
+    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                      \
+    EXCHANGE(SCATTER, GATHER, RADIX1, DISTANCE1, SHIFT1)      \
+    NEXT_PASS(RADIX2, DISTANCE2, TABLE2)                      \
+    EXCHANGE(SCATTER, GATHER_LAST, RADIX2, DISTANCE2, SHIFT2) \
     LAST_PASS(RADIX3, DISTANCE3, TABLE3)
 #endif
-#define TRANSFORM FIRST_PASS(RADIX0) LATER_PASSES
+#define TRANSFORM FIRST_PASS(RADIX0) LATER_PASSES(SCATTER)

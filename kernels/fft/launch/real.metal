@@ -75,6 +75,20 @@ inline float sample_at(device const float* src, int at, uint samples) {
 // thread 0.
 #define LAST_COUNT (POINTS / LAST_RADIX)
 
+// A thread writes its bins to memory, unless staged.metal comes before this text. Bins own + known and LENGTH - own - known go to LOW
+// and HIGH. The compiler knows `known`.
+#ifndef LOW
+#define CELLS MEMORY
+#define BEGIN_BINS                                             \
+    if (row >= shape.rows) {                                   \
+        return;                                                \
+    }                                                          \
+    device float2* to = dst + size_t(row) * (LENGTH + 1);
+#define LOW(own, known) to[(own) + (known)]
+#define HIGH(own, known) to[LENGTH - (own) - (known)]
+#define END_BINS
+#endif
+
 [[max_total_threads_per_threadgroup(LANES * ROWS)]]
 kernel void real_rows(device float2* dst [[buffer(0)]],
                       device const float* src [[buffer(1)]],
@@ -84,7 +98,7 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
                       uint group [[threadgroup_position_in_grid]],
                       uint i [[thread_position_in_threadgroup]],
                       uint simd_lane [[thread_index_in_simdgroup]]) {
-    threadgroup CELL memory[MEMORY];
+    threadgroup CELL memory[CELLS];
     const uint apart = LENGTH / LAST_RADIX;
     uint lane = i % LANES;
     uint tile = i / LANES * PITCH, last_tile = tile;
@@ -109,7 +123,7 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
     float2 even = halves[2 * lane], odd = halves[2 * lane + 1];
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
-        int at = first + int(2 * (lane + m * LANES));
+        int at = first + int(2 * lane) + int(2 * m * LANES);
         float2 x;
         if (inside) {
 #if ALIGNED
@@ -139,26 +153,22 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
         mirrored[q] = simd_shuffle(v[LAST_RADIX - 1 - q], simd_lane - lane + (LANES - lane) % LANES);
     }
 #endif
-    if (row >= shape.rows) {
-        return;
-    }
-    device float2* to = dst + size_t(row) * (LENGTH + 1);
+    BEGIN_BINS
     float2 low, high;
 #if SHUFFLED
     UNROLL
     for (uint q = 0; q < LAST_RADIX / 2; ++q) {
-        uint k = lane + q * apart;
         float2 own = v[(LAST_RADIX - q) % LAST_RADIX];
         bins(v[q], lane == 0 ? own : mirrored[q], HALF_ROOT(lane, q), low, high);
-        if (k == 0) {
+        if (lane + q * apart == 0) {
             low = float2(v[0].x + v[0].y, 0.0f);
             high = float2(v[0].x - v[0].y, 0.0f);
         }
-        to[k] = low;
-        to[LENGTH - k] = high;
+        LOW(lane, q * apart) = low;
+        HIGH(lane, q * apart) = high;
     }
     if (lane == 0) {
-        to[LENGTH / 2] = float2(v[LAST_RADIX / 2].x, -v[LAST_RADIX / 2].y);
+        LOW(0, LENGTH / 2) = float2(v[LAST_RADIX / 2].x, -v[LAST_RADIX / 2].y);
     }
 #else
     UNROLL
@@ -168,28 +178,26 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
             UNROLL
             for (uint q = 0; q < LAST_RADIX; ++q) {
                 bins(v[b + q * LAST_COUNT], v[c + (LAST_RADIX - 1 - q) * LAST_COUNT], HALF_ROOT(last[b], q), low, high);
-                uint k = last[b] + q * apart;
-                to[k] = low;
-                to[LENGTH - k] = high;
+                LOW(last[b], q * apart) = low;
+                HIGH(last[b], q * apart) = high;
             }
             continue;
         }
-        to[0] = float2(v[b].x + v[b].y, 0.0f);
-        to[LENGTH] = float2(v[b].x - v[b].y, 0.0f);
+        LOW(0, 0) = float2(v[b].x + v[b].y, 0.0f);
+        HIGH(0, 0) = float2(v[b].x - v[b].y, 0.0f);
         UNROLL
         for (uint q = 1; q <= LAST_RADIX / 2; ++q) {
             bins(v[b + q * LAST_COUNT], v[b + (LAST_RADIX - q) * LAST_COUNT], HALF_ROOT(0, q), low, high);
-            uint k = q * apart;
-            to[k] = low;
-            to[LENGTH - k] = high;
+            LOW(0, q * apart) = low;
+            HIGH(0, q * apart) = high;
         }
         UNROLL
         for (uint q = 0; q < LAST_RADIX / 2; ++q) {
             bins(v[c + q * LAST_COUNT], v[c + (LAST_RADIX - 1 - q) * LAST_COUNT], HALF_ROOT(apart / 2, q), low, high);
-            uint k = apart / 2 + q * apart;
-            to[k] = low;
-            to[LENGTH - k] = high;
+            LOW(0, apart / 2 + q * apart) = low;
+            HIGH(0, apart / 2 + q * apart) = high;
         }
     }
 #endif
+    END_BINS
 }

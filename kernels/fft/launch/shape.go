@@ -16,6 +16,7 @@ type shape struct {
 
 	split  bool // real and imaginary parts change threads one after the other, which takes half of the memory
 	slices int  // parts in which the points change threads, a power of two; 0 stands for 1
+	lean   bool // fewer instructions for more threadgroup memory; for rows without slices
 }
 
 // layout is how a tile of transforms lies in threadgroup memory.
@@ -50,14 +51,28 @@ func (s shape) width() int {
 // pitch returns the number of cells from one transform of a tile to the next. It is padded if threads of one simdgroup work
 // on several transforms, so that they access different banks.
 func (s shape) pitch(tile layout) int {
-	n := s.length() / max(s.slices, 1)
+	n := s.length()/max(s.slices, 1) + s.room()
 	switch {
+	case tile == rowTile && s.lanes() < s.width() && s.side > 1 && s.lean:
+		return n + (s.lanes()-n%s.width()+s.width())%s.width()
 	case tile == rowTile && s.lanes() < s.width() && s.side > 1:
 		return n + s.lanes()
 	case tile == turnedTile:
 		return n + max(1, s.width()/s.side)
 	}
 	return n
+}
+
+// room returns how many more cells the padding of a transform takes, between the passes for which it is the most.
+func (s shape) room() int {
+	room, d := 0, 1
+	for _, r := range s.radices[:len(s.radices)-1] {
+		if s.lean && d < s.width() {
+			room = max(room, s.length()/max(s.width(), d*r)*d)
+		}
+		d *= r
+	}
+	return room
 }
 
 // memory returns the bytes of threadgroup memory that a tile takes.
@@ -105,7 +120,7 @@ func (s shape) define(source gpu.Source, tile layout) (gpu.Source, []float32) {
 	if len(table) == 0 {
 		table = []float32{1, 0}
 	}
-	return source.Define("SPLIT", flag(s.split)), table
+	return source.Define("SPLIT", flag(s.split)).Define("LEAN", flag(s.lean)), table
 }
 
 // twiddles returns the rows of roots from which a pass of radix r at distance d makes its twiddle factors: see turn in

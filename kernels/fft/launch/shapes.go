@@ -89,11 +89,34 @@ func realShape(n int) shape {
 func frameShape(n int) shape {
 	switch n {
 	case 2048:
-		return shape{radices: []int{16, 8, 8}, points: 16, side: 2}
+		return shape{radices: []int{16, 8, 8}, points: 16, side: 2, lean: true}
 	case 4096:
-		return shape{radices: []int{16, 16, 8}, points: 16, side: 1}
+		return shape{radices: []int{16, 16, 8}, points: 16, side: 1, lean: true}
 	}
 	return realShape(n)
+}
+
+// inverseShape returns how a threadgroup makes real rows of a power of two from ShortestInverse to 2·LongestShared of their bins,
+// frame after frame, and adds them up. A thread keeps the sums, the bins of a frame and those of the next one.
+func inverseShape(n int) shape {
+	switch n {
+	case 64:
+		return shape{radices: []int{4, 8}, points: 8, side: 16, lean: true}
+	case 128:
+		return shape{radices: []int{4, 4, 4}, points: 8, side: 8, lean: true}
+	case 256:
+		return shape{radices: []int{4, 4, 8}, points: 8, side: 4, lean: true}
+	case 512:
+		return shape{radices: []int{8, 8, 4}, points: 16, side: 4, lean: true}
+	case 1024:
+		return shape{radices: []int{8, 8, 8}, points: 16, side: 2, lean: true}
+	case 2048:
+		return shape{radices: []int{8, 16, 8}, points: 16, side: 2, lean: true}
+	case 4096:
+		return shape{radices: []int{8, 16, 16}, points: 16, side: 1, lean: true}
+	default:
+		return shape{radices: []int{8, 8, 8, 8}, points: 16, side: 1, split: true, lean: true}
+	}
 }
 
 // mostPoints is the length of the longest transforms that divide accepts.

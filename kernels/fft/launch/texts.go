@@ -33,6 +33,8 @@ var (
 	transposedText string
 	//go:embed real.metal
 	realText string
+	//go:embed staged.metal
+	stagedText string
 	//go:embed inverse.metal
 	inverseText string
 	//go:embed bluestein.metal
@@ -59,6 +61,7 @@ var (
 	columnsSource    = withPasses("columns.metal", columnsText)
 	transposedSource = withPasses("transposed.metal", transposedText)
 	realSource       = withPasses("real.metal", realText)
+	stagedSource     = withPasses("staged.metal+real.metal", stagedText+realText)
 	inverseSource    = withPasses("inverse.metal", inverseText)
 	bluesteinSource  = withPasses("bluestein.metal", bluesteinText)
 )
