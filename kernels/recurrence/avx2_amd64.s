@@ -101,693 +101,82 @@ end:
 // func ladderSIMD(x *float32, n int, state *float64, vectors int, gains *[2][4]float64)
 // Requires: AVX
 TEXT ·ladderSIMD(SB), NOSPLIT, $0-40
-	MOVQ    x+0(FP), AX
-	MOVQ    n+8(FP), CX
-	MOVQ    state+16(FP), DX
-	MOVQ    vectors+24(FP), BX
-	MOVQ    gains+32(FP), SI
-	CMPQ    BX, $0x01
-	JE      vectors1
-	CMPQ    BX, $0x02
-	JE      vectors2
-	CMPQ    BX, $0x03
-	JE      vectors3
-	CMPQ    BX, $0x04
-	JE      vectors4
-	CMPQ    BX, $0x05
-	JE      vectors5
-	VMOVUPS (DX), Y0
+	MOVQ x+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ state+16(FP), DX
+	MOVQ vectors+24(FP), BX
+	MOVQ gains+32(FP), SI
+	CMPQ BX, $0x01
+	JE   vectors1
+	CMPQ BX, $0x02
+	JE   vectors2
+	CMPQ BX, $0x03
+	JE   vectors3
+	CMPQ BX, $0x04
+	JE   vectors4
+	CMPQ BX, $0x05
+	JE   vectors5
+
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVQ DX, BX
+	MOVQ $0x0000000c, DI
+
+tangents6:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
 
 	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 768(DX)
-	VMOVUPS 32(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 800(DX)
-	VMOVUPS 64(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 832(DX)
-	VMOVUPS 96(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 864(DX)
-	VMOVUPS 128(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 896(DX)
-	VMOVUPS 160(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 928(DX)
-	VMOVUPS 192(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 960(DX)
-	VMOVUPS 224(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 992(DX)
-	VMOVUPS 256(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1024(DX)
-	VMOVUPS 288(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1056(DX)
-	VMOVUPS 320(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1088(DX)
-	VMOVUPS 352(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1120(DX)
-	VMOVUPS 384(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1152(DX)
-	VMOVUPS 416(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1184(DX)
-	VMOVUPS 448(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1216(DX)
-	VMOVUPS 480(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1248(DX)
-	VMOVUPS 512(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1280(DX)
-	VMOVUPS 544(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1312(DX)
-	VMOVUPS 576(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1344(DX)
-	VMOVUPS 608(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1376(DX)
-	VMOVUPS 640(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1408(DX)
-	VMOVUPS 672(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1440(DX)
-	VMOVUPS 704(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1472(DX)
-	VMOVUPS 736(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1504(DX)
+	VMOVUPD quad4022000000000000<>+0(SB), Y2
+	VMINPD  Y0, Y2, Y0
+	VMINPD  Y1, Y2, Y1
+	VMOVUPD quadc022000000000000<>+0(SB), Y2
+	VMAXPD  Y0, Y2, Y0
+	VMAXPD  Y1, Y2, Y1
+	VMULPD  Y0, Y0, Y2
+	VMULPD  Y1, Y1, Y3
+	VMULPD  Y2, Y2, Y4
+	VMULPD  Y3, Y3, Y5
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y2, Y6
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y3, Y7
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y4, Y8
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y5, Y9
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y6, Y6
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y2, Y8
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3feffffff5098886<>+0(SB), Y8, Y8
+	VADDPD  quad3feffffff5098886<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  Y6, Y0, Y0
+	VMULPD  Y7, Y1, Y1
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y2, Y6
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y3, Y7
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y4, Y8
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y5, Y9
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y6, Y6
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y2, Y8
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3ff0000000000000<>+0(SB), Y8, Y8
+	VADDPD  quad3ff0000000000000<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VDIVPD  Y6, Y0, Y0
+	VDIVPD  Y7, Y1, Y1
+	VMOVUPS Y0, 768(BX)
+	VMOVUPS Y1, 800(BX)
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNZ     tangents6
 
 sample6:
 	VMOVUPS   (AX), X0
@@ -1679,566 +1068,66 @@ sample6:
 	RET
 
 vectors5:
-	VMOVUPS (DX), Y0
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVQ DX, BX
+	MOVQ $0x0000000a, DI
+
+tangents5:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
 
 	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 640(DX)
-	VMOVUPS 32(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 672(DX)
-	VMOVUPS 64(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 704(DX)
-	VMOVUPS 96(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 736(DX)
-	VMOVUPS 128(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 768(DX)
-	VMOVUPS 160(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 800(DX)
-	VMOVUPS 192(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 832(DX)
-	VMOVUPS 224(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 864(DX)
-	VMOVUPS 256(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 896(DX)
-	VMOVUPS 288(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 928(DX)
-	VMOVUPS 320(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 960(DX)
-	VMOVUPS 352(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 992(DX)
-	VMOVUPS 384(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1024(DX)
-	VMOVUPS 416(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1056(DX)
-	VMOVUPS 448(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1088(DX)
-	VMOVUPS 480(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1120(DX)
-	VMOVUPS 512(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1152(DX)
-	VMOVUPS 544(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1184(DX)
-	VMOVUPS 576(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1216(DX)
-	VMOVUPS 608(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 1248(DX)
+	VMOVUPD quad4022000000000000<>+0(SB), Y2
+	VMINPD  Y0, Y2, Y0
+	VMINPD  Y1, Y2, Y1
+	VMOVUPD quadc022000000000000<>+0(SB), Y2
+	VMAXPD  Y0, Y2, Y0
+	VMAXPD  Y1, Y2, Y1
+	VMULPD  Y0, Y0, Y2
+	VMULPD  Y1, Y1, Y3
+	VMULPD  Y2, Y2, Y4
+	VMULPD  Y3, Y3, Y5
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y2, Y6
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y3, Y7
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y4, Y8
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y5, Y9
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y6, Y6
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y2, Y8
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3feffffff5098886<>+0(SB), Y8, Y8
+	VADDPD  quad3feffffff5098886<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  Y6, Y0, Y0
+	VMULPD  Y7, Y1, Y1
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y2, Y6
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y3, Y7
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y4, Y8
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y5, Y9
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y6, Y6
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y2, Y8
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3ff0000000000000<>+0(SB), Y8, Y8
+	VADDPD  quad3ff0000000000000<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VDIVPD  Y6, Y0, Y0
+	VDIVPD  Y7, Y1, Y1
+	VMOVUPS Y0, 640(BX)
+	VMOVUPS Y1, 672(BX)
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNZ     tangents5
 
 sample5:
 	VMOVUPS   (AX), X0
@@ -2993,454 +1882,66 @@ sample5:
 	RET
 
 vectors4:
-	VMOVUPS (DX), Y0
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVQ DX, BX
+	MOVQ $0x00000008, DI
+
+tangents4:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
 
 	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 512(DX)
-	VMOVUPS 32(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 544(DX)
-	VMOVUPS 64(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 576(DX)
-	VMOVUPS 96(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 608(DX)
-	VMOVUPS 128(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 640(DX)
-	VMOVUPS 160(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 672(DX)
-	VMOVUPS 192(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 704(DX)
-	VMOVUPS 224(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 736(DX)
-	VMOVUPS 256(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 768(DX)
-	VMOVUPS 288(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 800(DX)
-	VMOVUPS 320(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 832(DX)
-	VMOVUPS 352(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 864(DX)
-	VMOVUPS 384(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 896(DX)
-	VMOVUPS 416(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 928(DX)
-	VMOVUPS 448(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 960(DX)
-	VMOVUPS 480(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 992(DX)
+	VMOVUPD quad4022000000000000<>+0(SB), Y2
+	VMINPD  Y0, Y2, Y0
+	VMINPD  Y1, Y2, Y1
+	VMOVUPD quadc022000000000000<>+0(SB), Y2
+	VMAXPD  Y0, Y2, Y0
+	VMAXPD  Y1, Y2, Y1
+	VMULPD  Y0, Y0, Y2
+	VMULPD  Y1, Y1, Y3
+	VMULPD  Y2, Y2, Y4
+	VMULPD  Y3, Y3, Y5
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y2, Y6
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y3, Y7
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y4, Y8
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y5, Y9
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y6, Y6
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y2, Y8
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3feffffff5098886<>+0(SB), Y8, Y8
+	VADDPD  quad3feffffff5098886<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  Y6, Y0, Y0
+	VMULPD  Y7, Y1, Y1
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y2, Y6
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y3, Y7
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y4, Y8
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y5, Y9
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y6, Y6
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y2, Y8
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3ff0000000000000<>+0(SB), Y8, Y8
+	VADDPD  quad3ff0000000000000<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VDIVPD  Y6, Y0, Y0
+	VDIVPD  Y7, Y1, Y1
+	VMOVUPS Y0, 512(BX)
+	VMOVUPS Y1, 544(BX)
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNZ     tangents4
 
 sample4:
 	VMOVUPS   (AX), X0
@@ -4038,342 +2539,66 @@ sample4:
 	RET
 
 vectors3:
-	VMOVUPS (DX), Y0
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVQ DX, BX
+	MOVQ $0x00000006, DI
+
+tangents3:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
 
 	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 384(DX)
-	VMOVUPS 32(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 416(DX)
-	VMOVUPS 64(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 448(DX)
-	VMOVUPS 96(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 480(DX)
-	VMOVUPS 128(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 512(DX)
-	VMOVUPS 160(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 544(DX)
-	VMOVUPS 192(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 576(DX)
-	VMOVUPS 224(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 608(DX)
-	VMOVUPS 256(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 640(DX)
-	VMOVUPS 288(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 672(DX)
-	VMOVUPS 320(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 704(DX)
-	VMOVUPS 352(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 736(DX)
+	VMOVUPD quad4022000000000000<>+0(SB), Y2
+	VMINPD  Y0, Y2, Y0
+	VMINPD  Y1, Y2, Y1
+	VMOVUPD quadc022000000000000<>+0(SB), Y2
+	VMAXPD  Y0, Y2, Y0
+	VMAXPD  Y1, Y2, Y1
+	VMULPD  Y0, Y0, Y2
+	VMULPD  Y1, Y1, Y3
+	VMULPD  Y2, Y2, Y4
+	VMULPD  Y3, Y3, Y5
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y2, Y6
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y3, Y7
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y4, Y8
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y5, Y9
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y6, Y6
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y2, Y8
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3feffffff5098886<>+0(SB), Y8, Y8
+	VADDPD  quad3feffffff5098886<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  Y6, Y0, Y0
+	VMULPD  Y7, Y1, Y1
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y2, Y6
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y3, Y7
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y4, Y8
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y5, Y9
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y6, Y6
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y2, Y8
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3ff0000000000000<>+0(SB), Y8, Y8
+	VADDPD  quad3ff0000000000000<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VDIVPD  Y6, Y0, Y0
+	VDIVPD  Y7, Y1, Y1
+	VMOVUPS Y0, 384(BX)
+	VMOVUPS Y1, 416(BX)
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNZ     tangents3
 
 sample3:
 	VMOVUPS   (AX), X0
@@ -4834,230 +3059,66 @@ sample3:
 	RET
 
 vectors2:
-	VMOVUPS (DX), Y0
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVQ DX, BX
+	MOVQ $0x00000004, DI
+
+tangents2:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
 
 	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 256(DX)
-	VMOVUPS 32(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 288(DX)
-	VMOVUPS 64(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 320(DX)
-	VMOVUPS 96(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 352(DX)
-	VMOVUPS 128(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 384(DX)
-	VMOVUPS 160(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 416(DX)
-	VMOVUPS 192(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 448(DX)
-	VMOVUPS 224(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 480(DX)
+	VMOVUPD quad4022000000000000<>+0(SB), Y2
+	VMINPD  Y0, Y2, Y0
+	VMINPD  Y1, Y2, Y1
+	VMOVUPD quadc022000000000000<>+0(SB), Y2
+	VMAXPD  Y0, Y2, Y0
+	VMAXPD  Y1, Y2, Y1
+	VMULPD  Y0, Y0, Y2
+	VMULPD  Y1, Y1, Y3
+	VMULPD  Y2, Y2, Y4
+	VMULPD  Y3, Y3, Y5
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y2, Y6
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y3, Y7
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y4, Y8
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y5, Y9
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y6, Y6
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y2, Y8
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3feffffff5098886<>+0(SB), Y8, Y8
+	VADDPD  quad3feffffff5098886<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  Y6, Y0, Y0
+	VMULPD  Y7, Y1, Y1
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y2, Y6
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y3, Y7
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y4, Y8
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y5, Y9
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y6, Y6
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y2, Y8
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3ff0000000000000<>+0(SB), Y8, Y8
+	VADDPD  quad3ff0000000000000<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VDIVPD  Y6, Y0, Y0
+	VDIVPD  Y7, Y1, Y1
+	VMOVUPS Y0, 256(BX)
+	VMOVUPS Y1, 288(BX)
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNZ     tangents2
 
 sample2:
 	VMOVUPS   (AX), X0
@@ -5361,118 +3422,66 @@ sample2:
 	RET
 
 vectors1:
-	VMOVUPS (DX), Y0
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVQ DX, BX
+	MOVQ $0x00000002, DI
+
+tangents1:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
 
 	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 128(DX)
-	VMOVUPS 32(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 160(DX)
-	VMOVUPS 64(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 192(DX)
-	VMOVUPS 96(DX), Y0
-
-	// A NaN stays, because it is the second operand.
-	VMOVUPD quad4022000000000000<>+0(SB), Y1
-	VMINPD  Y0, Y1, Y0
-	VMOVUPD quadc022000000000000<>+0(SB), Y1
-	VMAXPD  Y0, Y1, Y0
-	VMULPD  Y0, Y0, Y1
-	VMULPD  Y1, Y1, Y2
-	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y1, Y3
-	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y2, Y4
-	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3feffffff5098886<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VMULPD  Y3, Y0, Y0
-	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y1, Y3
-	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y2, Y4
-	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y3, Y3
-	VADDPD  Y4, Y3, Y3
-	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y1, Y4
-	VMULPD  Y2, Y3, Y3
-	VADDPD  quad3ff0000000000000<>+0(SB), Y4, Y4
-	VADDPD  Y4, Y3, Y3
-	VDIVPD  Y3, Y0, Y0
-	VMOVUPS Y0, 224(DX)
+	VMOVUPD quad4022000000000000<>+0(SB), Y2
+	VMINPD  Y0, Y2, Y0
+	VMINPD  Y1, Y2, Y1
+	VMOVUPD quadc022000000000000<>+0(SB), Y2
+	VMAXPD  Y0, Y2, Y0
+	VMAXPD  Y1, Y2, Y1
+	VMULPD  Y0, Y0, Y2
+	VMULPD  Y1, Y1, Y3
+	VMULPD  Y2, Y2, Y4
+	VMULPD  Y3, Y3, Y5
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y2, Y6
+	VMULPD  quad3ef59c23253aedf6<>+0(SB), Y3, Y7
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y4, Y8
+	VMULPD  quad3e4cad9c2a263285<>+0(SB), Y5, Y9
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y6, Y6
+	VADDPD  quad3f6ca2bec1578d1e<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y2, Y8
+	VMULPD  quad3fc120b0a018bd76<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3feffffff5098886<>+0(SB), Y8, Y8
+	VADDPD  quad3feffffff5098886<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  Y6, Y0, Y0
+	VMULPD  Y7, Y1, Y1
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y2, Y6
+	VMULPD  quad3f358855f0d3c7ee<>+0(SB), Y3, Y7
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y4, Y8
+	VMULPD  quad3eaa17e2e0a83d15<>+0(SB), Y5, Y9
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y6, Y6
+	VADDPD  quad3f9a7f7aac188058<>+0(SB), Y7, Y7
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y2, Y8
+	VMULPD  quad3fdde5ace74a8365<>+0(SB), Y3, Y9
+	VMULPD  Y4, Y6, Y6
+	VMULPD  Y5, Y7, Y7
+	VADDPD  quad3ff0000000000000<>+0(SB), Y8, Y8
+	VADDPD  quad3ff0000000000000<>+0(SB), Y9, Y9
+	VADDPD  Y8, Y6, Y6
+	VADDPD  Y9, Y7, Y7
+	VDIVPD  Y6, Y0, Y0
+	VDIVPD  Y7, Y1, Y1
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS Y1, 160(BX)
+	ADDQ    $0x40, BX
+	DECQ    DI
+	JNZ     tangents1
 
 sample1:
 	VMOVUPS   (AX), X0

@@ -145,1374 +145,125 @@ TEXT ·ladderSIMD(SB), NOSPLIT, $0-40
 	BEQ vectors4
 	CMP $5, R3
 	BEQ vectors5
-	FLDPQ (R2), (F2, F1)
+
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVD R2, R3
+	MOVD $12, R5
+
+tangents6:
+	FLDPQ (R3), (F4, F3)
+	FLDPQ 32(R3), (F2, F1)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
+	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
+	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
 	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
 	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
+	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
+	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
+	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
+	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
+	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
+	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
+	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
+	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
+	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 32(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 48(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	FMOVQ 64(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 64(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 80(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	FMOVQ 96(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 96(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
+	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
+	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
+	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 112(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 128(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
+	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
+	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
+	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
+	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
 	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
 	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 768(R2)
-	FLDPQ 32(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 800(R2)
-	FLDPQ 64(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 832(R2)
-	FLDPQ 96(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 864(R2)
-	FLDPQ 128(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 896(R2)
-	FLDPQ 160(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 928(R2)
-	FLDPQ 192(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 960(R2)
-	FLDPQ 224(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 992(R2)
-	FLDPQ 256(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1024(R2)
-	FLDPQ 288(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1056(R2)
-	FLDPQ 320(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1088(R2)
-	FLDPQ 352(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1120(R2)
-	FLDPQ 384(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1152(R2)
-	FLDPQ 416(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1184(R2)
-	FLDPQ 448(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1216(R2)
-	FLDPQ 480(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1248(R2)
-	FLDPQ 512(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1280(R2)
-	FLDPQ 544(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1312(R2)
-	FLDPQ 576(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1344(R2)
-	FLDPQ 608(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1376(R2)
-	FLDPQ 640(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1408(R2)
-	FLDPQ 672(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1440(R2)
-	FLDPQ 704(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1472(R2)
-	FLDPQ 736(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1504(R2)
+	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
+	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
+	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
+	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	FSTPQ (F3, F2), 768(R3)
+	FSTPQ (F1, F0), 800(R3)
+	ADD $64, R3, R3
+	SUBS $1, R5, R5
+	BNE tangents6
 
 sample6:
 	FMOVQ (R0), F0
@@ -3447,1146 +2198,125 @@ sample6:
 	RET
 
 vectors5:
-	FLDPQ (R2), (F2, F1)
+
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVD R2, R3
+	MOVD $10, R5
+
+tangents5:
+	FLDPQ (R3), (F4, F3)
+	FLDPQ 32(R3), (F2, F1)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
+	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
+	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
 	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
 	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
+	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
+	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
+	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
+	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
+	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
+	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
+	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
+	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
+	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 32(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 48(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	FMOVQ 64(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 64(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 80(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	FMOVQ 96(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 96(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
+	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
+	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
+	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 112(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 128(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
+	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
+	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
+	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
+	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
 	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
 	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 640(R2)
-	FLDPQ 32(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 672(R2)
-	FLDPQ 64(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 704(R2)
-	FLDPQ 96(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 736(R2)
-	FLDPQ 128(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 768(R2)
-	FLDPQ 160(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 800(R2)
-	FLDPQ 192(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 832(R2)
-	FLDPQ 224(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 864(R2)
-	FLDPQ 256(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 896(R2)
-	FLDPQ 288(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 928(R2)
-	FLDPQ 320(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 960(R2)
-	FLDPQ 352(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 992(R2)
-	FLDPQ 384(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1024(R2)
-	FLDPQ 416(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1056(R2)
-	FLDPQ 448(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1088(R2)
-	FLDPQ 480(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1120(R2)
-	FLDPQ 512(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1152(R2)
-	FLDPQ 544(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1184(R2)
-	FLDPQ 576(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1216(R2)
-	FLDPQ 608(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 1248(R2)
+	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
+	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
+	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
+	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	FSTPQ (F3, F2), 640(R3)
+	FSTPQ (F1, F0), 672(R3)
+	ADD $64, R3, R3
+	SUBS $1, R5, R5
+	BNE tangents5
 
 sample5:
 	FMOVQ (R0), F0
@@ -6210,918 +3940,125 @@ sample5:
 	RET
 
 vectors4:
-	FLDPQ (R2), (F2, F1)
+
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVD R2, R3
+	MOVD $8, R5
+
+tangents4:
+	FLDPQ (R3), (F4, F3)
+	FLDPQ 32(R3), (F2, F1)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
+	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
+	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
 	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
 	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
+	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
+	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
+	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
+	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
+	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
+	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
+	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
+	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
+	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 32(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 48(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	FMOVQ 64(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 64(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 80(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	FMOVQ 96(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 96(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
+	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
+	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
+	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 112(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 128(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
+	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
+	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
+	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
+	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
 	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
 	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 512(R2)
-	FLDPQ 32(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 544(R2)
-	FLDPQ 64(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 576(R2)
-	FLDPQ 96(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 608(R2)
-	FLDPQ 128(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 640(R2)
-	FLDPQ 160(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 672(R2)
-	FLDPQ 192(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 704(R2)
-	FLDPQ 224(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 736(R2)
-	FLDPQ 256(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 768(R2)
-	FLDPQ 288(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 800(R2)
-	FLDPQ 320(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 832(R2)
-	FLDPQ 352(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 864(R2)
-	FLDPQ 384(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 896(R2)
-	FLDPQ 416(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 928(R2)
-	FLDPQ 448(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 960(R2)
-	FLDPQ 480(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 992(R2)
+	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
+	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
+	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
+	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	FSTPQ (F3, F2), 512(R3)
+	FSTPQ (F1, F0), 544(R3)
+	ADD $64, R3, R3
+	SUBS $1, R5, R5
+	BNE tangents4
 
 sample4:
 	FMOVQ (R0), F0
@@ -8414,690 +5351,125 @@ sample4:
 	RET
 
 vectors3:
-	FLDPQ (R2), (F2, F1)
+
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVD R2, R3
+	MOVD $6, R5
+
+tangents3:
+	FLDPQ (R3), (F4, F3)
+	FLDPQ 32(R3), (F2, F1)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
+	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
+	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
 	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
 	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
+	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
+	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
+	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
+	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
+	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
+	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
+	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
+	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
+	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 32(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 48(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	FMOVQ 64(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 64(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 80(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	FMOVQ 96(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 96(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
+	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
+	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
+	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 112(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 128(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
+	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
+	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
+	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
+	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
 	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
 	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 384(R2)
-	FLDPQ 32(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 416(R2)
-	FLDPQ 64(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 448(R2)
-	FLDPQ 96(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 480(R2)
-	FLDPQ 128(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 512(R2)
-	FLDPQ 160(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 544(R2)
-	FLDPQ 192(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 576(R2)
-	FLDPQ 224(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 608(R2)
-	FLDPQ 256(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 640(R2)
-	FLDPQ 288(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 672(R2)
-	FLDPQ 320(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 704(R2)
-	FLDPQ 352(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 736(R2)
+	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
+	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
+	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
+	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	FSTPQ (F3, F2), 384(R3)
+	FSTPQ (F1, F0), 416(R3)
+	ADD $64, R3, R3
+	SUBS $1, R5, R5
+	BNE tangents3
 
 sample3:
 	FMOVQ (R0), F0
@@ -10079,462 +6451,125 @@ sample3:
 	RET
 
 vectors2:
-	FLDPQ (R2), (F2, F1)
+
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVD R2, R3
+	MOVD $4, R5
+
+tangents2:
+	FLDPQ (R3), (F4, F3)
+	FLDPQ 32(R3), (F2, F1)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
+	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
+	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
 	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
 	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
+	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
+	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
+	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
+	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
+	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
+	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
+	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
+	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
+	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 32(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 48(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	FMOVQ 64(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 64(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 80(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	FMOVQ 96(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 96(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
+	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
+	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
+	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 112(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 128(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
+	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
+	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
+	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
+	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
 	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
 	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 256(R2)
-	FLDPQ 32(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 288(R2)
-	FLDPQ 64(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 320(R2)
-	FLDPQ 96(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 352(R2)
-	FLDPQ 128(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 384(R2)
-	FLDPQ 160(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 416(R2)
-	FLDPQ 192(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 448(R2)
-	FLDPQ 224(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 480(R2)
+	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
+	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
+	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
+	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	FSTPQ (F3, F2), 256(R3)
+	FSTPQ (F1, F0), 288(R3)
+	ADD $64, R3, R3
+	SUBS $1, R5, R5
+	BNE tangents2
 
 sample2:
 	FMOVQ (R0), F0
@@ -11185,234 +7220,125 @@ sample2:
 	RET
 
 vectors1:
-	FLDPQ (R2), (F2, F1)
+
+	// The tangents of the levels, two vectors at a time: their number is even.
+	MOVD R2, R3
+	MOVD $2, R5
+
+tangents1:
+	FLDPQ (R3), (F4, F3)
+	FLDPQ 32(R3), (F2, F1)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
+	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
+	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
 	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
 	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
+	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
+	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
+	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
+	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
+	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
+	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
+	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
+	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
+	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 32(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 48(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	FMOVQ 64(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 64(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 80(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	FMOVQ 96(R26), F0
+	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
 	FMOVQ 96(R26), F0
 	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
+	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
+	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
+	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
+	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	FMOVQ 112(R26), F0
+	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
+	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
+	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	FMOVQ 128(R26), F0
+	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
+	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
+	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
 	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
+	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
+	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
+	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
+	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
+	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
+	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
+	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
+	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
+	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
+	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
+	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
+	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
 	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
 	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 128(R2)
-	FLDPQ 32(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
+	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
+	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
 	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 160(R2)
-	FLDPQ 64(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 192(R2)
-	FLDPQ 96(R2), (F2, F1)
-
-	// A NaN stays, because it is the second operand.
-	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
-	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
-	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
-	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
-	FSTPQ (F1, F0), 224(R2)
+	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
+	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
+	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
+	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	FSTPQ (F3, F2), 128(R3)
+	FSTPQ (F1, F0), 160(R3)
+	ADD $64, R3, R3
+	SUBS $1, R5, R5
+	BNE tangents1
 
 sample1:
 	FMOVQ (R0), F0

@@ -151,14 +151,19 @@ func ladder() {
 		step, feedback := Mem{Base: gains}, Mem{Base: gains, Disp: ymm}
 		level := func(stage, i int) Mem { return Mem{Base: state, Disp: (stage*v + i) * ymm} }
 		bent := func(stage, i int) Mem { return level(bend.Stages+stage, i) }
-		for stage := range bend.Stages {
-			for i := range v {
-				y := YMM()
-				VMOVUPS(level(stage, i), y)
-				tangents([]VecVirtual{y})
-				VMOVUPS(y, bent(stage, i))
-			}
+		Comment("The tangents of the levels, two vectors at a time: their number is even.")
+		at, left := GP64(), GP64()
+		MOVQ(state, at)
+		MOVQ(U32(bend.Stages*v/2), left)
+		Label(fmt.Sprintf("tangents%d", v))
+		y := each(2, func(i int, to VecVirtual) { VMOVUPS(Mem{Base: at, Disp: i * ymm}, to) })
+		tangents(y)
+		for i := range y {
+			VMOVUPS(y[i], Mem{Base: at, Disp: (bend.Stages*v + i) * ymm})
 		}
+		ADDQ(Imm(2*ymm), at)
+		DECQ(left)
+		JNZ(LabelRef(fmt.Sprintf("tangents%d", v)))
 		Label(fmt.Sprintf("sample%d", v))
 		t := each(v, func(i int, to VecVirtual) {
 			narrow, last := XMM(), YMM()
