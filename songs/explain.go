@@ -172,14 +172,18 @@ func (p *Pipeline) Forecasts(n int, elements ...int) ([]Forecast, error) {
 	return c.best(n), nil
 }
 
-// Explain says how the last call was computed, and why: a line for the pipeline, and one for each stage. It is "" before the
-// first call.
+// Explain says how the last call was computed, and why: a line for the pipeline, and one for each stage. Before the first call,
+// and after a call that has failed, it is one line, which says so.
 func (p *Pipeline) Explain() string {
-	if p.lengths == nil {
-		return ""
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", p.w.Name, p.reason)
+	switch {
+	case p.lengths != nil:
+		fmt.Fprintf(&b, "%s: %s\n", p.w.Name, p.reason)
+	case p.reason == "":
+		return p.w.Name + ": nothing was planned yet, because the first call plans for its lengths\n"
+	default:
+		return p.w.Name + ": no call was computed by the route until now, or the last one has failed; " + p.reason + "\n"
+	}
 	for n, g := range p.groups {
 		for _, i := range p.w.order[g.first:g.end] {
 			name := p.w.Stages[i].Name

@@ -28,6 +28,18 @@ func chain() *Graph {
 	return g.unrevised()
 }
 
+// A program that has no graph gets an error, which is one line.
+func TestNoGraph(t *testing.T) {
+	var g *Graph
+	_, ofNew := New(nil, g)
+	_, ofReference := NewReference(g)
+	for _, err := range []error{ofNew, ofReference, g.Check()} {
+		if err == nil || !strings.HasPrefix(err.Error(), "songs: there is no graph (want ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("no graph: %v", err)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	transform, err := stft.New(nil, stft.Params{NFFT: 64, Hop: 16})
 	if err != nil {

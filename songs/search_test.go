@@ -140,8 +140,8 @@ func TestPipelinePlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if got := p.Explain(); got != "" {
-		t.Errorf("before a call: %s", got)
+	if got, want := p.Explain(), "chain: nothing was planned yet, because the first call plans for its lengths\n"; got != want {
+		t.Errorf("before a call: %q, want %q", got, want)
 	}
 	check := func(n int, want ...string) {
 		t.Helper()
@@ -177,6 +177,15 @@ func TestPipelinePlans(t *testing.T) {
 	defer plain.Close()
 	p = plain
 	check(1000, "each stage as the dispatcher chooses", "a: gain at 1000")
+
+	followed := must2(NewOn(b, nil, chain()))
+	defer followed.Close()
+	if err := followed.Follow(Route{"go", "go", "go"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := followed.Explain(), "chain: no call was computed by the route until now, or the last one has failed; as the program says\n"; got != want {
+		t.Errorf("before a call by the program's route: %q, want %q", got, want)
+	}
 }
 
 // What was measured of the whole pipeline comes before what is predicted, at about that length.

@@ -38,6 +38,9 @@ func (g *Graph) Check() error {
 
 // wire resolves and checks a graph.
 func (g *Graph) wire() (*wiring, error) {
+	if g == nil {
+		return nil, errors.New("songs: there is no graph (want one, such as that of AnalysisGraph)")
+	}
 	w := &wiring{Graph: g}
 	for _, f := range []func() error{w.declare, w.connect, w.types, w.findGrowing, w.sort, w.needed, w.fits} {
 		if err := f(); err != nil {
