@@ -8,10 +8,10 @@
 //  2. make a Case for each operation and its fixed parameters, with the names of the implementations that the program has;
 //  3. call Choose at every call, with its size: a few compares, no lock and no allocation.
 //
-// For an operation whose calls differ in several parameters, make an Operation in place of a Case, and call ChooseShape.
-// A Watch times a few calls, and finds choices that no longer hold. Explain gives the reason for a choice, and says whether it was measured or predicted. Policies (SetThermal, SetGPUWait,
-// SetMemoryPressure), the environment variable CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of
-// existing cases.
+// For an operation whose calls differ in several parameters, make an Operation in place of a Case, and call ChooseShape. A Watch
+// times a few calls, also in the stages of pipelines, and finds choices that no longer hold. Explain gives the reason for a
+// choice, and says whether it was measured or predicted. Policies (SetThermal, SetGPUWait, SetMemoryPressure), the environment
+// variable CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of existing cases.
 package dispatch
 
 import (
@@ -217,6 +217,7 @@ type Case struct {
 	names    []string // of implementations that may be chosen; nil for all
 	obstacle obstacle
 	alone    bool // its segments decide alone, because somebody else knows where they say nothing
+	in       routed
 	table    atomic.Pointer[table]
 }
 
@@ -272,14 +273,20 @@ func among(have []string) (key string, names []string, _ obstacle) {
 // calibration has segments among accurate implementations only, and those are all that the program names, these segments
 // decide: see calibration.Case.Among.
 func (d *Dispatcher) CaseOf(name, instead, key string, names []string, obstacle func(implementation string) string) *Case {
-	c := &Case{name: name, instead: instead, names: names, obstacle: obstacle}
+	return d.CaseIn(nil, name, instead, key, names, obstacle)
+}
+
+// CaseIn is CaseOf for a stage of a pipeline that follows a route, or CaseOf for a nil stage. The route decides, unless a
+// [Watch] swapped its implementation for the stage. A [Recorder] does not count the calls.
+func (d *Dispatcher) CaseIn(s *Stage, name, instead, key string, names []string, obstacle func(implementation string) string) *Case {
+	c := &Case{name: name, instead: instead, names: names, obstacle: obstacle, in: s.routed()}
 	if d.none() {
 		c.table.Store(forcedAlone().newTable(c))
 		return c
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	of := caseKey{name, key}
+	of := caseKey{name, key, c.in}
 	if known := d.cases[of]; known != nil {
 		return known
 	}
@@ -289,7 +296,10 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, obstacle 
 }
 
 // caseKey tells one Case from another, and one Operation.
-type caseKey struct{ name, have string }
+type caseKey struct {
+	name, have string
+	in         routed
+}
 
 // Choose returns the name of the implementation to use at a size, in units of the case's axis. It is what
 // [Operation.ChooseShape] returns for the same call, unless another measured case, a swap of a [Watch] or a size that somebody

@@ -13,6 +13,8 @@ import (
 
 // Doubt is a choice that a [Watch] found to be doubtful.
 type Doubt struct {
+	Pipeline       string // whose route names the implementation for a stage; "" for calls outside of routes
+	Stage          string // of the pipeline
 	Case           string // or the operation, if its choices depend on the shape
 	From, To       int    // sizes of the case for which the choice is doubtful, both 0 for an operation
 	Shape          []int  // of the last call that was timed, or the size
@@ -37,8 +39,11 @@ func (d Doubt) String() string {
 	if d.To == 0 {
 		at = "shape " + strings.Trim(fmt.Sprint(d.Shape), "[]")
 	}
-	return fmt.Sprintf("%s at %s: %s is doubtful, because %s; %s may be faster", d.Case, at, d.Implementation, d.Reason, strings.Join(d.Against, " or "))
+	return fmt.Sprintf("%s at %s: %s is doubtful, because %s; %s may be faster", d.where(), at, d.Implementation, d.Reason, strings.Join(d.Against, " or "))
 }
+
+// where names what is called.
+func (d *Doubt) where() string { return stageOf{d.Pipeline, d.Stage}.before(d.Case) }
 
 // doubt is a Doubt with what a duel needs.
 type doubt struct {
@@ -90,7 +95,7 @@ func (w *Watch) doubts() []*doubt {
 	all = slices.DeleteFunc(all, func(d *doubt) bool { return w.held(d.at) })
 	slices.SortFunc(all, func(a, b *doubt) int {
 		return cmp.Or(compareBool(a.Alone, b.Alone), -cmp.Compare(math.Abs(math.Log(a.Factor)), math.Abs(math.Log(b.Factor))),
-			cmp.Compare(a.Case, b.Case), cmp.Compare(a.From, b.From), cmp.Compare(a.Implementation, b.Implementation))
+			cmp.Compare(a.where(), b.where()), cmp.Compare(a.From, b.From), cmp.Compare(a.Implementation, b.Implementation))
 	})
 	// A site may be doubtful for several reasons. The first one stays.
 	seen := map[site]bool{}
@@ -110,7 +115,7 @@ func (w *Watch) held(at site) bool {
 // newDoubt returns a doubt of the choice of a series.
 func (s *series) newDoubt(c drift.Change, against []string, swaps []*swap) *doubt {
 	d := &doubt{at: s.site, last: s.last, tieBand: s.forecast.tieBand, cause: s}
-	d.Doubt = Doubt{Case: s.name(), Shape: slices.Clone(s.last.shape[:s.last.values]), Implementation: s.implementation,
+	d.Doubt = Doubt{Pipeline: s.in().pipeline, Stage: s.in().stage, Case: s.name(), Shape: slices.Clone(s.last.shape[:s.last.values]), Implementation: s.implementation,
 		Against: against, Factor: math.Exp(c.Log), Predicted: c.Predicted, Calls: c.Values, Alone: c.Alone, Since: s.since}
 	if s.of != nil {
 		d.From, d.To = s.sizes()
@@ -166,7 +171,7 @@ func (w *Watch) faster(s *series, c drift.Change) []*doubt {
 		if c.Predicted {
 			how = "predicted"
 		}
-		d.Reason = fmt.Sprintf("calls of %s take %.2f times as long as %s in %s, beside the other operations", s.implementation, d.Factor, how, s.name())
+		d.Reason = fmt.Sprintf("calls of %s take %.2f times as long as %s in %s, beside the other operations", s.implementation, d.Factor, how, s.in().before(s.name()))
 		all = append(all, d)
 	}
 	return all
@@ -221,8 +226,11 @@ func (w *Watch) swapsToTest() []*doubt {
 	var all []*doubt
 	for _, s := range w.swaps() {
 		d := &doubt{at: s.site, last: s.last, swap: s}
-		d.Doubt = Doubt{Case: s.name, Shape: slices.Clone(s.last.shape[:s.last.values]), Implementation: s.to, Against: []string{s.from},
-			Factor: 1, Since: s.made, Reason: "it was swapped " + ago(max(0, w.d.now().Sub(s.made))) + ", in site of " + s.from}
+		if now := w.series[seriesKey{s.site, s.to}]; now != nil {
+			d.last = now.last // by a plan that may be there when that of the duel is not
+		}
+		d.Doubt = Doubt{Pipeline: s.in.pipeline, Stage: s.in.stage, Case: s.name, Shape: slices.Clone(d.last.shape[:d.last.values]), Implementation: s.to, Against: []string{s.from},
+			Factor: 1, Since: s.made, Reason: "it was swapped " + ago(max(0, w.d.now().Sub(s.made))) + ", in place of " + s.from}
 		if s.site.of != nil {
 			d.From, d.To = s.site.sizes()
 		}

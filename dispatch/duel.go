@@ -28,7 +28,8 @@ type Duel struct {
 	Chosen  string // from now on
 	Blocks  int    // in each, all implementations were timed
 	// Ratio is the time of the doubtful choice divided by that of the best other implementation, as a median over blocks, within
-	// Low and High by a 99.9 % interval. All are 0 if nothing was timed.
+	// Low and High by a 99.9 % interval. All are 0 if nothing was timed. A duel times calls alone, and so it multiplies times by
+	// [Timed].Factors.
 	Ratio, Low, High float64
 	Other            string // the best other implementation
 	Err              error  // why an implementation could not be timed, nil if all could
@@ -36,7 +37,7 @@ type Duel struct {
 
 // String writes the result as one sentence.
 func (r Duel) String() string {
-	text := fmt.Sprintf("%s, %s: %s", r.Case, r.Implementation, r.Verdict)
+	text := fmt.Sprintf("%s, %s: %s", r.where(), r.Implementation, r.Verdict)
 	if r.Verdict == Changed {
 		text += " to " + r.Chosen
 	}
@@ -105,6 +106,7 @@ type fighter struct {
 	run   func() error
 	end   func()
 	batch int
+	times float64   // as long as alone it takes where the program calls it
 	logs  []float64 // of the choice's time divided by this one's, by block
 }
 
@@ -161,7 +163,15 @@ func (w *Watch) enter(d *doubt) (all []*fighter, err error) {
 		if why := w.d.obstacleAt(d.at, name); why != "" && i > 0 {
 			continue
 		}
-		f := &fighter{name: name, end: func() {}}
+		factor, known := d.last.factor(name)
+		switch {
+		case known:
+		case i > 0:
+			continue
+		default:
+			return nil, fmt.Errorf("nobody knows how long %s takes in stage %s", name, d.Stage)
+		}
+		f := &fighter{name: name, end: func() {}, times: factor}
 		run, end, failed := d.last.trial(name, d.last.shape[:d.last.values])
 		if end != nil {
 			f.end = end
@@ -197,7 +207,7 @@ func (w *Watch) warm(f *fighter) error {
 	return nil
 }
 
-// time returns the seconds of a call.
+// time returns the seconds of a call, as long as it would take where the program makes it.
 func (w *Watch) time(f *fighter) (float64, error) {
 	start := w.clock()
 	for range f.batch {
@@ -205,7 +215,7 @@ func (w *Watch) time(f *fighter) (float64, error) {
 			return 0, err
 		}
 	}
-	return max((w.clock()-start).Seconds(), 1e-12) / float64(f.batch), nil
+	return f.times * max((w.clock()-start).Seconds(), 1e-12) / float64(f.batch), nil
 }
 
 // obstacleAt says why the program cannot use an implementation, "" if it can.
@@ -304,7 +314,7 @@ func (w *Watch) conclude(d *doubt, r *Duel) {
 		return
 	}
 	reason := strings.Replace(r.found(), "it took", d.Implementation+" took", 1)
-	w.d.takeSwap(d.swap, &swap{name: d.Case, over: d.at.over != nil, octaves: d.at.octaves, from: from, to: r.Chosen,
+	w.d.takeSwap(d.swap, &swap{name: d.Case, over: d.at.over != nil, in: d.at.in(), octaves: d.at.octaves, from: from, to: r.Chosen,
 		reason: reason, made: w.d.now(), site: d.at, last: d.last})
 }
 

@@ -53,11 +53,13 @@ func (d *Dispatcher) forecastOf(at site) forecast {
 
 // at predicts the seconds of a call by an implementation, and returns by what standard deviation the logarithm may be off.
 func (f *forecast) at(call *timed, implementation string) (seconds, scatter float64, known bool) {
-	shape, found := f.shape(call)
-	if !found {
-		return f.seconds(nil, call.size, implementation)
+	if shape, found := f.shape(call); found {
+		seconds, scatter, known = f.seconds(shape[:len(f.of.Axes)], call.size, implementation)
+	} else {
+		seconds, scatter, known = f.seconds(nil, call.size, implementation)
 	}
-	return f.seconds(shape[:len(f.of.Axes)], call.size, implementation)
+	factor, told := call.factor(implementation)
+	return factor * seconds, scatter, known && told
 }
 
 // seconds is at for a shape, nil if it is not known, and the size on the axis of the measured case. What was measured at this

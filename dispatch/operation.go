@@ -14,6 +14,7 @@ type Operation struct {
 	name     string // with its placement
 	names    []string
 	obstacle obstacle
+	in       routed
 	present  atomic.Pointer[overShapes]
 }
 
@@ -47,14 +48,19 @@ func (d *Dispatcher) Operation(name string, have ...string) *Operation {
 // OperationOf is Operation for a program that does not look for an implementation before the implementation may be chosen,
 // as CaseOf is for Case. ChooseShape asks for the obstacle of an implementation before it chooses it for the first time.
 func (d *Dispatcher) OperationOf(name, key string, names []string, obstacle func(implementation string) string) *Operation {
-	o := &Operation{name: name, names: names, obstacle: obstacle}
+	return d.OperationIn(nil, name, key, names, obstacle)
+}
+
+// OperationIn is OperationOf for a stage of a pipeline, as CaseIn is CaseOf.
+func (d *Dispatcher) OperationIn(s *Stage, name, key string, names []string, obstacle func(implementation string) string) *Operation {
+	o := &Operation{name: name, names: names, obstacle: obstacle, in: s.routed()}
 	if d.none() {
 		o.present.Store(forcedAlone().newOverShapes(o))
 		return o
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	of := caseKey{name, key}
+	of := caseKey{name, key, o.in}
 	if known := d.operations[of]; known != nil {
 		return known
 	}
@@ -73,12 +79,18 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	if p == nil {
 		p = d.knownFor(operation, placement)
 	}
-	s := &overShapes{fixed: CPU, axes: d.axesOf(operation), entry: d.entry, now: d.now, counter: d.counterOver(o.name)}
+	s := &overShapes{fixed: CPU, axes: d.axesOf(operation), entry: d.entry, now: d.now}
 	b := builder{d: d, names: o.names, lacks: o.obstacle}
 	if p != nil {
 		s.shapes = d.newShapes(p, placement, o.names, o.obstacle)
 		b = s.shapes.b
 	}
+	if o.in != (routed{}) {
+		s.shapes, s.fixed, s.reason = nil, o.in.implementation, o.in.reason()
+		s.swaps = b.swapped(o.name, true, o.in.stageOf)
+		return s
+	}
+	s.counter = d.counterOver(o.name)
 	forced, refused := b.forced(o.name)
 	switch {
 	case strings.ContainsFunc(o.name, unicode.IsControl) || len(fixed) > 0:
@@ -95,7 +107,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	}
 	if s.shapes != nil {
 		s.note += noteOf(p.Placement, placement)
-		s.swaps = s.shapes.b.swapped(o.name, true)
+		s.swaps = s.shapes.b.swapped(o.name, true, stageOf{})
 	}
 	return s
 }
@@ -115,10 +127,10 @@ func (o *Operation) ChooseShape(shape ...int) string {
 	if s.counter != nil {
 		s.counter.values(shape)
 	}
-	if s.shapes == nil {
-		return s.fixed
+	chosen := s.fixed
+	if s.shapes != nil {
+		chosen = s.shapes.choose(shape)
 	}
-	chosen := s.shapes.choose(shape)
 	if s.swaps == nil {
 		return chosen
 	}

@@ -17,6 +17,7 @@ const Swapped Answer = "swapped"
 type swap struct {
 	name     string // of the case or operation
 	over     bool   // it is of an operation
+	in       stageOf
 	octaves  [surface.MostAxes]uint8
 	from, to string
 	reason   string
@@ -43,15 +44,15 @@ func (d *Dispatcher) takeSwap(old, replacement *swap) {
 	d.rebuild()
 }
 
-// swapped returns what swaps the choices of a case or an operation, by octaves. It leaves out implementations that the program
+// swapped returns what swaps the choices of a case or an operation, of all calls or those in a stage, by octaves. It leaves out implementations that the program
 // cannot use. The caller holds the lock.
-func (b *builder) swapped(name string, over bool) []*swapping {
+func (b *builder) swapped(name string, over bool, in stageOf) []*swapping {
 	if b.recorded == nil {
 		return nil
 	}
 	var all []*swapping
 	for _, s := range b.d.swaps {
-		if s.name != name || s.over != over || b.obstacle(s.to) != "" {
+		if s.name != name || s.over != over || s.in != in || b.obstacle(s.to) != "" {
 			continue
 		}
 		i := slices.IndexFunc(all, func(o *swapping) bool { return o.octaves == s.octaves })

@@ -142,6 +142,12 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		b.recorded = p.record()
 	}
 
+	if c.in != (routed{}) {
+		t.choices = []choice{{implementation: c.in.implementation, reason: c.in.reason()}}
+		t.takeSwaps(b.swapped(name, false, c.in.stageOf))
+		t.index()
+		return t
+	}
 	var far *along
 	forced, refused := b.forced(name)
 	switch {
@@ -195,7 +201,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		t.takeKinds(far, note)
 	}
 	if forced == "" && len(d.swaps) > 0 {
-		t.takeSwaps(b.swapped(name, false))
+		t.takeSwaps(b.swapped(name, false, stageOf{}))
 		t.index()
 	}
 	t.counter = d.counterOf(name, from.recorded)

@@ -56,10 +56,10 @@ const (
 	forgotten = 4096
 )
 
-// Watch begins to watch the calls of all plans of the dispatcher, and those that the program times itself by [Watch.Turn]. One
-// call in every is timed, 0 stands for 1000. Fewer are timed if the cost would exceed 0.2 % of the time. A call that is not
-// timed costs a comparison more, and a call that is timed waits for nothing and allocates nothing. What was timed is looked at
-// when the program calls Doubtful, Duel, Blind or State.
+// Watch begins to watch the calls of all plans of the dispatcher, the stages on the processor of its pipelines (see [Stage]), and
+// the calls that the program times itself by [Watch.Turn]. One call in every is timed, 0 stands for 1000. Fewer are timed if the
+// cost would exceed 0.2 % of the time. A call that is not timed costs a comparison more, and a call that is timed waits for
+// nothing and allocates nothing. What was timed is looked at when the program calls Doubtful, Duel, Blind or State.
 //
 // Nothing is swapped unless the program calls Duel. The method and state of the calibration must be those of the program's
 // calls: the default, "latency" and "warm". Watch fails, with one line, if they are not, if there is no calibration, if every
@@ -197,6 +197,9 @@ type Timed struct {
 	Took           time.Duration
 	// Trial runs implementations at a shape, for duels. Nil means that nothing is swapped.
 	Trial Trial
+	// Factors are how many times as long calls take where the program makes them as they take alone, by implementation: see
+	// [Stage]. Nil stands for factors of 1. The map must not change.
+	Factors map[string]float64
 }
 
 // Trial makes a call of an implementation at a shape, with inputs and outputs of its own, for a duel. run computes the call,
@@ -230,7 +233,7 @@ func (t *Turn) hand(one *timed, call Timed) {
 	if w == nil || w.ended.Load() || call.Took <= 0 {
 		return
 	}
-	one.implementation, one.took, one.trial = call.Implementation, call.Took, call.Trial
+	one.implementation, one.took, one.trial, one.factors = call.Implementation, call.Took, call.Trial, call.Factors
 	w.queue.push(one)
 	if least := float64(w.cost.Load()) / (mostShare * float64(call.Took)); least > float64(w.every) {
 		t.arm(int(min(least, math.MaxInt32)))
@@ -247,6 +250,16 @@ type timed struct {
 	implementation string
 	took           time.Duration
 	trial          Trial
+	factors        map[string]float64
+}
+
+// factor returns how many times as long a call takes there as it takes alone, and false where that is not known.
+func (t *timed) factor(implementation string) (factor float64, known bool) {
+	if t.factors == nil {
+		return 1, true
+	}
+	factor = t.factors[implementation]
+	return factor, factor > 0
 }
 
 // site is a case or an operation at sizes between powers of two. A choice is in doubt, and swapped, at a site.
@@ -274,6 +287,14 @@ func (p *site) name() string {
 		return p.of.name
 	}
 	return p.over.name
+}
+
+// in returns the stage that the calls are in, and the zero value if they are in none.
+func (p *site) in() stageOf {
+	if p.of != nil {
+		return p.of.in.stageOf
+	}
+	return p.over.in.stageOf
 }
 
 // names returns the implementations that the program has, nil if it does not say.
@@ -450,7 +471,7 @@ func (w *Watch) blind() string {
 	case one == nil:
 		return "no call was timed for which the calibration predicts a time"
 	case len(w.series) == 1:
-		return fmt.Sprintf("only %s by %s is called, so a slower implementation looks like a slower machine", one.name(), one.implementation)
+		return fmt.Sprintf("only %s by %s is called, so a slower implementation looks like a slower machine", one.in().before(one.name()), one.implementation)
 	case few:
 		return "too few calls were timed until now"
 	}
