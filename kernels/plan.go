@@ -55,8 +55,9 @@ type Plan[P any] struct {
 	dispatcher *dispatch.Dispatcher
 	apart      []apart
 	makers     []Maker[P]
-	only       int // the only implementation that the plan may take; −1 if it chooses
-	ran        int // the implementation that computed the last call; −1 if there was none or it failed
+	only       int             // the only implementation that the plan may take; −1 if it chooses
+	stage      *dispatch.Stage // of a pipeline's route, which names only; nil for none. A Watch may swap that
+	ran        int             // the implementation that computed the last call; −1 if there was none or it failed
 
 	axis    int   // of the first line, as an index of a shape
 	held    *held // has a runner for each maker, nil until it is needed
@@ -143,14 +144,33 @@ func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan
 // NewPlanOf fails if the implementation is unknown or cannot run here.
 func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan[P], error) {
 	plan := NewPlanOn(b, dispatch.Always(implementation), op, p)
-	plan.only = slices.IndexFunc(plan.makers, func(m Maker[P]) bool { return m.Name == implementation })
-	if plan.only < 0 {
-		return nil, fmt.Errorf("%w: %q", ErrUnknownImplementation, implementation)
-	}
-	if err := plan.makers[plan.only].Missing(); err != nil {
-		return nil, fmt.Errorf("%s: %w", implementation, err)
+	if err := plan.take(implementation); err != nil {
+		return nil, err
 	}
 	return plan, nil
+}
+
+// NewPlanIn returns a plan for a stage of a pipeline, on the given backends. It always runs the implementation that the
+// pipeline's route names, unless a [dispatch.Watch] of d swaps it: see [dispatch.Stage]. A call fails if that implementation
+// fails. The route must name an implementation on the processor. NewPlanIn fails as [NewPlanOf] does.
+func NewPlanIn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P, stage *dispatch.Stage) (*Plan[P], error) {
+	plan := NewPlanOn(b, d, op, p)
+	plan.stage = stage
+	if err := plan.take(stage.Implementation); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// take makes an implementation the only one.
+func (p *Plan[P]) take(implementation string) error {
+	if p.only = p.named(implementation); p.only < 0 {
+		return fmt.Errorf("%w: %q", ErrUnknownImplementation, implementation)
+	}
+	if err := p.makers[p.only].Missing(); err != nil {
+		return fmt.Errorf("%s: %w", implementation, err)
+	}
+	return nil
 }
 
 // SetMaxError sets the greatest error that calls accept, in the measure of [Op].Judge. From now on, only implementations
@@ -277,10 +297,11 @@ func (p *Plan[P]) run(s Shape, a *Args) error {
 	defer func() { p.args, p.running = Args{}, false }()
 	i := p.choose(s)
 	refused := p.refusedBy(s)
-	if p.only >= 0 {
-		i = p.only
-	} else {
+	switch {
+	case p.only < 0:
 		i = p.unrefused(i, s, refused)
+	case p.stage == nil:
+		i = p.only
 	}
 	err := p.runInTurn(i, s)
 	if err != nil && p.only < 0 {
@@ -305,7 +326,9 @@ func (p *Plan[P]) choose(s Shape) int {
 	if now := p.dispatcher.Changes(); now != p.changes {
 		p.follow(now)
 	}
-	p.placed = p.placement()
+	if p.stage == nil { // in a pipeline, forecasts are of caller memory wherever a stage on the processor has its data
+		p.placed = p.placement()
+	}
 	choose := (*dispatch.Case).Choose
 	s = p.op.alike(&p.params, s)
 	if p.op.Judged != nil {
@@ -500,7 +523,7 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 	measured := name // the case in caller memory, which decides if the file lacks the placement
 	name = placed(name, p.op.Name, placement)
 	names, obstacle := p.has(line)
-	return p.dispatcher.CaseOf(name, measured, p.key(line), names, obstacle)
+	return p.dispatcher.CaseIn(p.stage, name, measured, p.key(line), names, obstacle)
 }
 
 // operation returns the dispatcher's choices at all shapes of the operation, with data in the given placement.
@@ -511,7 +534,7 @@ func (p *Plan[P]) operation(placement Placement) *dispatch.Operation {
 	}
 	if *of == nil {
 		names, obstacle := p.has(-1)
-		*of = p.dispatcher.OperationOf(placed(p.op.Name, p.op.Name, placement), p.key(-1), names, obstacle)
+		*of = p.dispatcher.OperationIn(p.stage, placed(p.op.Name, p.op.Name, placement), p.key(-1), names, obstacle)
 	}
 	return *of
 }

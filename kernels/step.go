@@ -29,6 +29,8 @@ type Step interface {
 	Plan(b *Backends, d *dispatch.Dispatcher) StepPlan
 	// PlanOf returns a plan that always runs one implementation: see [NewPlanOf].
 	PlanOf(b *Backends, implementation string) (StepPlan, error)
+	// PlanIn returns a plan for a stage of a pipeline's route: see [NewPlanIn].
+	PlanIn(b *Backends, d *dispatch.Dispatcher, stage *dispatch.Stage) (StepPlan, error)
 	// Grows returns the axis along which [Kernels].AppendGrowing lets inputs grow, and −1 if the operation has no such kernels.
 	Grows() (axis int)
 	// Kernels returns what appends a GPU implementation's kernels to a launch plan, and the device of that plan. It fails for
@@ -111,6 +113,10 @@ func (s *step[P]) Plan(b *Backends, d *dispatch.Dispatcher) StepPlan {
 
 func (s *step[P]) PlanOf(b *Backends, implementation string) (StepPlan, error) {
 	return NewPlanOf(b, s.op, s.params, implementation)
+}
+
+func (s *step[P]) PlanIn(b *Backends, d *dispatch.Dispatcher, stage *dispatch.Stage) (StepPlan, error) {
+	return NewPlanIn(b, d, s.op, s.params, stage)
 }
 
 func (s *step[P]) Grows() int {

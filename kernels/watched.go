@@ -32,6 +32,9 @@ func (p *Plan[P]) runInTurn(i int, s Shape) error {
 // the plan asked the dispatcher.
 func (p *Plan[P]) handOver(i int, s Shape, took time.Duration) {
 	call := dispatch.Timed{Implementation: p.makers[i].Name, Took: took, Trial: p.trial()}
+	if p.stage != nil {
+		call.Factors = p.stage.Factors
+	}
 	if p.op.Judged != nil {
 		p.turn.Operation(p.operation(p.placed), call, s[:len(p.op.Axes)]...)
 		return

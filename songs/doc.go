@@ -6,6 +6,10 @@
 // calls of a graph have around them, such as the overlap of segments, is in [Analysis], [Separator], [Synthesiser] and
 // [Decoder].
 //
+// While a [dispatch.Watch] watches, stages on the processor are timed now and then, also those of a route that was measured or
+// predicted to be fastest. A duel may swap the implementation of such a stage: see [dispatch.Stage]. Lists of kernels on a GPU are
+// not timed, and neither are stages for which the program names an implementation by Follow or FollowPlan.
+//
 // The package declares no operation and reads no files. The usual steps are
 //
 //  1. declare a Graph, or take one of the five;

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"crossover/calibration"
+	"crossover/dispatch"
 )
 
 // plan plans the route of a call, unless the program has, or the present one is for about these lengths, or a tensor of the last
@@ -23,6 +24,7 @@ func (p *Pipeline) plan() error {
 		return nil
 	}
 	p.planned = slices.Clone(p.lengths)
+	defer p.expect()
 	followed, doubt := p.followMeasured()
 	if followed {
 		return nil
@@ -46,6 +48,25 @@ func (p *Pipeline) plan() error {
 	}
 	p.reason += doubt
 	return nil
+}
+
+// expect finds out how many times as long the stages take in the pipeline as alone, for a watch of the dispatcher. It does
+// nothing if there is none, or if the pipeline follows no route that was planned.
+func (p *Pipeline) expect() {
+	p.watch = p.dispatcher.Watching()
+	if p.watch == nil || p.route == nil || p.chosen || p.planned == nil {
+		return
+	}
+	c, err := p.costs(p.planned, p.calls)
+	for i := range p.watched {
+		p.watched[i].Factors = map[string]float64{} // the watch may still read the last one
+		if err != nil {
+			continue
+		}
+		for _, of := range c.onCPU[i] {
+			p.watched[i].Factors[of.implementation] = of.seconds / of.alone
+		}
+	}
 }
 
 // worthwhile is by what part a route must be faster than the stages as the dispatcher chooses to be worth following. The
@@ -191,7 +212,11 @@ func (p *Pipeline) Explain() string {
 			case g.list != nil && !p.broken[i]:
 				fmt.Fprintf(&b, "  %s: %s, in list %d\n", name, p.route[i], n+1)
 			case p.routed(i):
-				fmt.Fprintf(&b, "  %s: %s\n", name, p.route[i])
+				how := p.route[i]
+				if e, swapped := p.swapped(i); swapped {
+					how = e.String()
+				}
+				fmt.Fprintf(&b, "  %s: %s\n", name, how)
 			default:
 				plan := p.plans[i]
 				if plan == nil {
@@ -202,6 +227,15 @@ func (p *Pipeline) Explain() string {
 		}
 	}
 	return b.String()
+}
+
+// swapped explains a stage of the route, and reports whether a watch has swapped its implementation.
+func (p *Pipeline) swapped(i int) (e dispatch.Explanation, is bool) {
+	if p.plans[i] == nil || !p.routed(i) || p.chosen {
+		return e, false
+	}
+	e = p.plans[i].Explain(p.layout.shapes[i])
+	return e, e.Answer == dispatch.Swapped
 }
 
 // Chosen returns the implementations by which the last call was computed. It is nil before the first call.
@@ -215,6 +249,8 @@ func (p *Pipeline) Chosen() Route {
 		for _, i := range p.w.order[g.first:g.end] {
 			if plan := p.plans[i]; plan != nil && !p.routed(i) {
 				r[i] = plan.Explain(p.layout.shapes[i]).Implementation
+			} else if e, swapped := p.swapped(i); swapped {
+				r[i] = e.Implementation
 			} else {
 				r[i] = p.route[i]
 			}

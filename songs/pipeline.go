@@ -27,9 +27,11 @@ type Pipeline struct {
 	plans   []kernels.StepPlan
 	ready   bool // outputs can be read
 
-	route  Route   // nil if the dispatcher chooses every stage
-	groups []group // of the route
-	broken []bool  // by stage: its implementation of the route has failed
+	route   Route            // nil if the dispatcher chooses every stage
+	groups  []group          // of the route
+	broken  []bool           // by stage: its implementation of the route has failed
+	watched []dispatch.Stage // by stage, for those on the processor in a route that was planned
+	watch   *dispatch.Watch  // that was told what the stages take; nil for none
 
 	chosen  bool   // the program has called Follow
 	planned []int  // lengths for which the route was planned; nil if none was
@@ -57,7 +59,7 @@ func NewOn(b *kernels.Backends, d *dispatch.Dispatcher, g *Graph) (*Pipeline, er
 	}
 	return &Pipeline{w: w, names: w.names(), recorded: make([]recorded, len(w.Stages)), backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
 		plans: make([]kernels.StepPlan, len(w.Stages)), memory: newMemory(b, w), groups: w.groupsOfOne(),
-		broken: make([]bool, len(w.Stages))}, nil
+		broken: make([]bool, len(w.Stages)), watched: make([]dispatch.Stage, len(w.Stages))}, nil
 }
 
 // Run computes a call. inputs are the words of the graph's inputs in their order: see [kernels.Args]. They must not be empty,
@@ -79,6 +81,9 @@ func (p *Pipeline) run(inputs [][]float32) error {
 		return err
 	}
 	p.ready = false
+	if p.watch != p.dispatcher.Watching() {
+		p.expect()
+	}
 	err := p.arrange(inputs)
 	if err == nil {
 		copy(p.memory.data, inputs) // inputs are the first tensors
@@ -278,7 +283,7 @@ func (p *Pipeline) runPlan(i int) (err error) {
 		case p.reference:
 			p.plans[i] = referencePlan{step}
 		case p.routed(i):
-			if p.plans[i], err = step.PlanOf(p.backends, p.route[i]); err != nil {
+			if p.plans[i], err = p.planOf(i); err != nil {
 				p.plans[i] = step.Plan(p.backends, p.dispatcher)
 			}
 		default:
@@ -289,6 +294,17 @@ func (p *Pipeline) runPlan(i int) (err error) {
 		p.recordStage(i, begin)
 	}
 	return err
+}
+
+// planOf returns a plan of the implementation that the route names for a stage. If the route was planned, a watch may swap the
+// implementation. What the program says is no choice that can be doubtful.
+func (p *Pipeline) planOf(i int) (kernels.StepPlan, error) {
+	step := p.layout.steps[i]
+	if p.chosen || p.dispatcher == nil {
+		return step.PlanOf(p.backends, p.route[i])
+	}
+	p.watched[i].Pipeline, p.watched[i].Name, p.watched[i].Implementation = p.w.Name, p.names[i], p.route[i]
+	return step.PlanIn(p.backends, p.dispatcher, &p.watched[i])
 }
 
 // Floats returns an output of the last call, as words: two for a complex value. It is nil if the last call failed or there was
