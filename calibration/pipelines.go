@@ -19,7 +19,7 @@ type Pipeline struct {
 
 // PipelineLength is what was measured at one length of the inputs.
 type PipelineLength struct {
-	Elements []int   `json:"elements"` // of each input, and then of each output of the first call
+	Elements []int   `json:"elements"`        // of each input, and then of each output of the first call
 	Audio    string  `json:"audio,omitempty"` // "generated", or the name of the recording; "" in files of older versions
 	Blocks   int     `json:"blocks"`
 	Margin   float64 `json:"margin"` // time of the second route over that of the first one, minus 1; 0 if there is one route
@@ -60,7 +60,7 @@ type Part struct {
 
 // Route is one way to compute a pipeline.
 type Route struct {
-	Name string `json:"name"` // what it was measured as: "best-1" to "best-3", "stages", "processor", "gpu"; people read Title
+	Name string `json:"name"` // what it was measured as: "best-1" to "best-3", "first-1", "first-2", "stages", "processor", "gpu"; people read Title
 	// Implementations are those of the stages. "" is one that the dispatcher chooses.
 	Implementations  []string `json:"implementations"`
 	MedianSeconds    float64  `json:"median_seconds"`    // of a call; a mean over the calls of a session, where calls go on from each other
@@ -72,6 +72,8 @@ var titles = map[string]string{
 	"best-1":    "forecast to be fastest",
 	"best-2":    "forecast to be second",
 	"best-3":    "forecast to be third",
+	"first-1":   "the fastest at first",
+	"first-2":   "the second at first",
 	"stages":    "each stage chosen alone",
 	"processor": "all on the processor",
 	"gpu":       "all on the GPU",

@@ -130,6 +130,20 @@ func (p *Pipeline) Entrants(calls int, elements ...int) ([]Entrant, error) {
 	return all, nil
 }
 
+// WithEntrants adds further routes to entrants, under their names, unless they are there: see [Pipeline.Entrants].
+func (p *Pipeline) WithEntrants(all, further []Entrant, calls int, elements ...int) ([]Entrant, error) {
+	c, err := p.costs(elements, calls)
+	if err != nil {
+		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
+	}
+	for _, e := range further {
+		if !slices.ContainsFunc(all, func(of Entrant) bool { return slices.Equal(of.Route, e.Route) }) {
+			all = append(all, c.entrant(e.Name, e.Route))
+		}
+	}
+	return all, nil
+}
+
 // Followed returns the route that a new pipeline of the graph follows in its first call with inputs of so many elements, and why.
 // A stage that the dispatcher chooses has no name in it. Followed fails if the graph does not take such inputs.
 func (p *Pipeline) Followed(elements ...int) (e Entrant, reason string, err error) {

@@ -89,7 +89,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`, of a run or of a host; measure nothing")
 	flags.StringVar(&o.simulate, "simulate", "", "calibrate a modelled Apple `chip`, e.g. m3-max, into simulated/; \"list\" prints them")
 	flags.StringVar(&o.choose, "choose", "", "print what calibration.json chooses for a `case` on this host, and why; the size follows: --choose fft/batch=1 4096")
-	flags.StringSliceVar(&o.pipelines, "pipelines", nil, "measure whole `pipelines` by several routes, and write which is fastest into this host's entry: analysis, separator, synthesiser, decoder, by default all, in 2m by default")
+	flags.StringSliceVar(&o.pipelines, "pipelines", nil, "measure whole `pipelines` by several routes, and write which is fastest into this host's entry: analysis, separator, synthesiser, decoder, by default all, in 3m by default")
 	flags.Lookup("pipelines").NoOptDefVal = race.All
 	flags.BoolVar(&o.list, "list", false, "list the cases, their implementations and what is missing here")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and how long it would take")

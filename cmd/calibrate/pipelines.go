@@ -20,7 +20,7 @@ import (
 )
 
 // pipelinesBudget is the default budget of --pipelines.
-const pipelinesBudget = 2 * time.Minute
+const pipelinesBudget = 3 * time.Minute
 
 // checkPipelines refuses flags that --pipelines has no use for, and names of no pipeline.
 func (o *options) checkPipelines() error {
@@ -49,7 +49,7 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	if err != nil {
 		return err
 	}
-	d, err := o.pipelinesDispatcher(of)
+	d, know, err := o.pipelinesDispatcher(of)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	options.Budget, options.Seed, options.Input = o.budget, o.seed, input
 	var clear func()
 	options.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress)
-	all, err := race.Measure(ctx, b, d, sessions, options)
+	all, err := race.Measure(ctx, b, d, sessions, options, know)
 	clear()
 	pipelinesTable(stdout, all) // also if the file cannot be written
 	pipelines := race.Pipelines(all, begin)
@@ -106,18 +106,27 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	return nil
 }
 
-// pipelinesDispatcher returns a dispatcher by this host's entry, which must be there and of warm calls.
-func (o *options) pipelinesDispatcher(of *subject) (*dispatch.Dispatcher, error) {
+// pipelinesDispatcher returns a dispatcher by this host's entry, which must be there and of warm calls. know returns one that
+// also knows pipelines which are not in the file.
+func (o *options) pipelinesDispatcher(of *subject) (d *dispatch.Dispatcher, know race.Know, err error) {
 	file, err := calibration.LoadForUpdate(o.output)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	entry, err := entryFor(file, of, o.output)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	one := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{*entry}}
-	return dispatch.New(one, dispatch.WithHost(host.Facts(of.host.Facts)), dispatch.Unforced())
+	know = func(more []calibration.Pipeline) (*dispatch.Dispatcher, error) {
+		with := *entry
+		for _, p := range more {
+			with.SetPipeline(p)
+		}
+		one := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{with}}
+		return dispatch.New(one, dispatch.WithHost(host.Facts(of.host.Facts)), dispatch.Unforced())
+	}
+	d, err = know(nil)
+	return d, know, err
 }
 
 // entryFor returns the entry of this host in a file, or the error that says to make one.

@@ -61,7 +61,7 @@ func TestMeasureDivides(t *testing.T) {
 		var err error
 		all, err = Measure(t.Context(), kernels.Here(), d,
 			[]Session{{g, "short", "", [][][]float32{{music[:6400]}}}, {g, "long", "", [][][]float32{{music[:64000]}}}},
-			sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
+			sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,5 +118,39 @@ func TestDivide(t *testing.T) {
 	end()
 	if err := r.divide(ended, &m); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// The second round has the best routes of the first one, and those that the dispatcher forecasts which knows the first round.
+func TestTwoRounds(t *testing.T) {
+	d, g := gains(t)
+	sessions := []Session{{g, "short", "song.wav", [][][]float32{{make([]float32, 6400)}}}, {g, "long", "song.wav", [][][]float32{{make([]float32, 64000)}}}}
+	o := sweeps.Options{Budget: 4 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}}
+	var known []calibration.Pipeline
+	all, err := Measure(t.Context(), kernels.Here(), d, sessions, o, func(p []calibration.Pipeline) (*dispatch.Dispatcher, error) {
+		known = p
+		return nil, nil // forecasts nothing, so that only routes of the first round have names
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(known) != 1 || known[0].Lengths[0].Audio != "song.wav" {
+		t.Fatalf("the first round knows %+v", known)
+	}
+	for i, m := range all {
+		at := slices.IndexFunc(known[0].Lengths, func(l calibration.PipelineLength) bool { return l.Elements[0] == len(sessions[i].Calls[0][0]) })
+		if at < 0 || m.Why != "" {
+			continue // on a busy machine the budget is too short for both
+		}
+		first := known[0].Lengths[at]
+		for _, best := range first.Routes[:min(2, len(first.Routes))] {
+			if !slices.ContainsFunc(m.Routes, func(r calibration.Route) bool { return slices.Equal(r.Implementations, best.Implementations) }) {
+				t.Errorf("%s: %v was among the best of the first round, and is not in the second one: %+v", m.Length, best.Implementations, m.Routes)
+			}
+		}
+	}
+	refused := errors.New("refused")
+	if _, err := Measure(t.Context(), kernels.Here(), d, sessions, o, func([]calibration.Pipeline) (*dispatch.Dispatcher, error) { return nil, refused }); !errors.Is(err, refused) {
+		t.Errorf("a file that cannot be read again: %v", err)
 	}
 }

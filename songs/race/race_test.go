@@ -57,7 +57,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatalf("the stages have the revisions %v", revisions)
 	}
 	all, err := Measure(t.Context(), kernels.Here(), nil, []Session{{g, "short", "", [][][]float32{{music[:2000]}}}, {g, "long", "", [][][]float32{{music[:4001]}}}},
-		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
+		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
