@@ -135,3 +135,13 @@ func Prefix() (table reg.Register) {
 	LEAQ(m, address)
 	return address
 }
+
+// Abreast appends instructions for vectors, one vector after the other, and returns the registers of their results.
+func Abreast(vectors int, instruction func(i int, to reg.VecVirtual)) []reg.VecVirtual {
+	results := make([]reg.VecVirtual, vectors)
+	for i := range results {
+		results[i] = YMM()
+		instruction(i, results[i])
+	}
+	return results
+}

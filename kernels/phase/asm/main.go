@@ -58,26 +58,26 @@ func accumulate() {
 		even, odd := inUnits(parts(src, vectors))
 
 		Comment("In each lane, the sum of all increments up to the pair: at first of one lane, then of two, then of four.")
-		up := each(vectors, func(i int, to VecVirtual) { VPADDQ(odd[i], even[i], to) })
-		below := each(vectors, func(i int, to VecVirtual) { VUNPCKLPD(up[i], zero, to) })
-		up = each(vectors, func(i int, to VecVirtual) { VPADDQ(below[i], up[i], to) })
+		up := emit.Abreast(vectors, func(i int, to VecVirtual) { VPADDQ(odd[i], even[i], to) })
+		below := emit.Abreast(vectors, func(i int, to VecVirtual) { VUNPCKLPD(up[i], zero, to) })
+		up = emit.Abreast(vectors, func(i int, to VecVirtual) { VPADDQ(below[i], up[i], to) })
 		const lowerAsUpper, lastLane = 0x20, 0xff
-		below = each(vectors, func(i int, to VecVirtual) { VPERM2F128(Imm(lowerAsUpper), up[i], zero, to) })
-		below = each(vectors, func(i int, to VecVirtual) { VUNPCKHPD(below[i], below[i], to) })
-		up = each(vectors, func(i int, to VecVirtual) { VPADDQ(below[i], up[i], to) })
-		all := each(vectors, func(i int, to VecVirtual) { VPERMPD(Imm(lastLane), up[i], to) })
-		up = each(vectors, func(i int, to VecVirtual) {
+		below = emit.Abreast(vectors, func(i int, to VecVirtual) { VPERM2F128(Imm(lowerAsUpper), up[i], zero, to) })
+		below = emit.Abreast(vectors, func(i int, to VecVirtual) { VUNPCKHPD(below[i], below[i], to) })
+		up = emit.Abreast(vectors, func(i int, to VecVirtual) { VPADDQ(below[i], up[i], to) })
+		all := emit.Abreast(vectors, func(i int, to VecVirtual) { VPERMPD(Imm(lastLane), up[i], to) })
+		up = emit.Abreast(vectors, func(i int, to VecVirtual) {
 			VPADDQ(sum, up[i], to)
 			VPADDQ(all[i], sum, sum)
 		})
 
 		Comment("The phases after the first increments of pairs, and those after the second ones.")
-		first := each(vectors, func(i int, to VecVirtual) { VPSUBQ(odd[i], up[i], to) })
-		first = each(vectors, func(i int, to VecVirtual) { VPSRLQ(Imm(2*half-phaseBits), first[i], to) })
-		second := each(vectors, func(i int, to VecVirtual) { VPSRLQ(Imm(half-phaseBits), up[i], to) })
-		y := each(vectors, func(i int, to VecVirtual) { VPBLENDD(Imm(0b10101010), second[i], first[i], to) })
-		y = each(vectors, func(i int, to VecVirtual) { VCVTDQ2PS(y[i], to) })
-		y = each(vectors, func(i int, to VecVirtual) { VMULPS(emit.Floats(1.0/(1<<phaseBits)), y[i], to) })
+		first := emit.Abreast(vectors, func(i int, to VecVirtual) { VPSUBQ(odd[i], up[i], to) })
+		first = emit.Abreast(vectors, func(i int, to VecVirtual) { VPSRLQ(Imm(2*half-phaseBits), first[i], to) })
+		second := emit.Abreast(vectors, func(i int, to VecVirtual) { VPSRLQ(Imm(half-phaseBits), up[i], to) })
+		y := emit.Abreast(vectors, func(i int, to VecVirtual) { VPBLENDD(Imm(0b10101010), second[i], first[i], to) })
+		y = emit.Abreast(vectors, func(i int, to VecVirtual) { VCVTDQ2PS(y[i], to) })
+		y = emit.Abreast(vectors, func(i int, to VecVirtual) { VMULPS(emit.Floats(1.0/(1<<phaseBits)), y[i], to) })
 		for i := range y {
 			VMOVUPS(y[i], Mem{Base: dst, Disp: i * ymm})
 		}
@@ -142,28 +142,18 @@ func loop(src, n Register, turn func(vectors int)) {
 	Label("end")
 }
 
-// each appends instructions for vectors, one vector after the other, and returns the registers of their results.
-func each(vectors int, instruction func(i int, to VecVirtual)) []VecVirtual {
-	results := make([]VecVirtual, vectors)
-	for i := range results {
-		results[i] = YMM()
-		instruction(i, results[i])
-	}
-	return results
-}
-
 // parts returns increments as numbers of high parts and of low parts. Both numbers are rounded towards zero, and all else is
 // exact. So an increment is rounded towards zero to a whole number of low parts.
 func parts(src Register, vectors int) (high, low []VecVirtual) {
-	low = each(vectors, func(i int, to VecVirtual) {
+	low = emit.Abreast(vectors, func(i int, to VecVirtual) {
 		VMOVUPS(Mem{Base: src, Disp: i * ymm}, to)
 		VMULPS(emit.Floats(1<<highBits), to, to)
 	})
-	high = each(vectors, func(i int, to VecVirtual) { VCVTTPS2DQ(low[i], to) })
-	whole := each(vectors, func(i int, to VecVirtual) { VROUNDPS(emit.ToZero, low[i], to) })
-	low = each(vectors, func(i int, to VecVirtual) { VSUBPS(whole[i], low[i], to) })
-	low = each(vectors, func(i int, to VecVirtual) { VMULPS(emit.Floats(1<<lowBits), low[i], to) })
-	low = each(vectors, func(i int, to VecVirtual) { VCVTTPS2DQ(low[i], to) })
+	high = emit.Abreast(vectors, func(i int, to VecVirtual) { VCVTTPS2DQ(low[i], to) })
+	whole := emit.Abreast(vectors, func(i int, to VecVirtual) { VROUNDPS(emit.ToZero, low[i], to) })
+	low = emit.Abreast(vectors, func(i int, to VecVirtual) { VSUBPS(whole[i], low[i], to) })
+	low = emit.Abreast(vectors, func(i int, to VecVirtual) { VMULPS(emit.Floats(1<<lowBits), low[i], to) })
+	low = emit.Abreast(vectors, func(i int, to VecVirtual) { VCVTTPS2DQ(low[i], to) })
 	return high, low
 }
 
@@ -171,15 +161,15 @@ func parts(src Register, vectors int) (high, low []VecVirtual) {
 func inUnits(high, low []VecVirtual) (even, odd []VecVirtual) {
 	vectors := len(high)
 	factor := emit.Quads(1 << lowShift)
-	lowEven := each(vectors, func(i int, to VecVirtual) { VPMULDQ(factor, low[i], to) })
-	low = each(vectors, func(i int, to VecVirtual) { VMOVSHDUP(low[i], to) })
-	lowOdd := each(vectors, func(i int, to VecVirtual) { VPMULDQ(factor, low[i], to) })
-	even = each(vectors, func(i int, to VecVirtual) {
+	lowEven := emit.Abreast(vectors, func(i int, to VecVirtual) { VPMULDQ(factor, low[i], to) })
+	low = emit.Abreast(vectors, func(i int, to VecVirtual) { VMOVSHDUP(low[i], to) })
+	lowOdd := emit.Abreast(vectors, func(i int, to VecVirtual) { VPMULDQ(factor, low[i], to) })
+	even = emit.Abreast(vectors, func(i int, to VecVirtual) {
 		VPSLLQ(Imm(highShift), high[i], to)
 		VPADDQ(lowEven[i], to, to)
 	})
-	odd = each(vectors, func(i int, to VecVirtual) { VANDPS(emit.Quads((1<<half-1)<<half), high[i], to) })
-	odd = each(vectors, func(i int, to VecVirtual) { VPSLLQ(Imm(highShift-half), odd[i], to) })
-	odd = each(vectors, func(i int, to VecVirtual) { VPADDQ(lowOdd[i], odd[i], to) })
+	odd = emit.Abreast(vectors, func(i int, to VecVirtual) { VANDPS(emit.Quads((1<<half-1)<<half), high[i], to) })
+	odd = emit.Abreast(vectors, func(i int, to VecVirtual) { VPSLLQ(Imm(highShift-half), odd[i], to) })
+	odd = emit.Abreast(vectors, func(i int, to VecVirtual) { VPADDQ(lowOdd[i], odd[i], to) })
 	return even, odd
 }

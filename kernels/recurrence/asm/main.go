@@ -156,7 +156,7 @@ func ladder() {
 		MOVQ(state, at)
 		MOVQ(U32(bend.Stages*v/2), left)
 		Label(fmt.Sprintf("tangents%d", v))
-		y := each(2, func(i int, to VecVirtual) { VMOVUPS(Mem{Base: at, Disp: i * ymm}, to) })
+		y := emit.Abreast(2, func(i int, to VecVirtual) { VMOVUPS(Mem{Base: at, Disp: i * ymm}, to) })
 		tangents(y)
 		for i := range y {
 			VMOVUPS(y[i], Mem{Base: at, Disp: (bend.Stages*v + i) * ymm})
@@ -165,7 +165,7 @@ func ladder() {
 		DECQ(left)
 		JNZ(LabelRef(fmt.Sprintf("tangents%d", v)))
 		Label(fmt.Sprintf("sample%d", v))
-		t := each(v, func(i int, to VecVirtual) {
+		t := emit.Abreast(v, func(i int, to VecVirtual) {
 			narrow, last := XMM(), YMM()
 			VMOVUPS(Mem{Base: x, Disp: i * xmm}, narrow)
 			VCVTPS2PD(narrow, to)
@@ -227,16 +227,6 @@ func pairs(vectors int, f func(lo, hi int)) {
 	}
 }
 
-// each appends instructions for vectors, one vector after the other, and returns the registers of their results.
-func each(vectors int, instruction func(i int, to VecVirtual)) []VecVirtual {
-	results := make([]VecVirtual, vectors)
-	for i := range results {
-		results[i] = YMM()
-		instruction(i, results[i])
-	}
-	return results
-}
-
 // tangents replaces values by their tangents, operation for operation as function tangent of package recurrence computes them.
 // Instructions for one vector and for the next alternate.
 func tangents(x []VecVirtual) {
@@ -253,11 +243,11 @@ func tangents(x []VecVirtual) {
 	VMOVUPD(emit.Doubles(-bend.Most), limit)
 	all(func(i int) { VMAXPD(x[i], limit, x[i]) })
 
-	u := each(len(x), func(i int, to VecVirtual) { VMULPD(x[i], x[i], to) })
-	v := each(len(x), func(i int, to VecVirtual) { VMULPD(u[i], u[i], to) })
+	u := emit.Abreast(len(x), func(i int, to VecVirtual) { VMULPD(x[i], x[i], to) })
+	v := emit.Abreast(len(x), func(i int, to VecVirtual) { VMULPD(u[i], u[i], to) })
 	polynomial := func(c [5]float64) []VecVirtual {
-		sum := each(len(x), func(i int, to VecVirtual) { VMULPD(emit.Doubles(c[3]), u[i], to) })
-		part := each(len(x), func(i int, to VecVirtual) { VMULPD(emit.Doubles(c[4]), v[i], to) })
+		sum := emit.Abreast(len(x), func(i int, to VecVirtual) { VMULPD(emit.Doubles(c[3]), u[i], to) })
+		part := emit.Abreast(len(x), func(i int, to VecVirtual) { VMULPD(emit.Doubles(c[4]), v[i], to) })
 		all(func(i int) { VADDPD(emit.Doubles(c[2]), sum[i], sum[i]) })
 		all(func(i int) { VADDPD(part[i], sum[i], sum[i]) })
 		all(func(i int) { VMULPD(emit.Doubles(c[1]), u[i], part[i]) })
@@ -286,8 +276,8 @@ func comb() {
 	silence := emit.Parameter("silence")
 	turn := func(vectors int) {
 		at := func(base Register, i int) Mem { return Mem{Base: base, Disp: i * ymm} }
-		d := each(vectors, func(i int, to VecVirtual) { VMOVUPS(at(line, i), to) })
-		v := each(vectors, func(i int, to VecVirtual) {
+		d := emit.Abreast(vectors, func(i int, to VecVirtual) { VMOVUPS(at(line, i), to) })
+		v := emit.Abreast(vectors, func(i int, to VecVirtual) {
 			VMULPS(feedback, d[i], to)
 			VADDPS(at(src, i), to, to)
 		})
@@ -339,7 +329,7 @@ func follow() {
 	VMOVUPS(Mem{Base: coefficients}, attack)
 	VMOVUPS(Mem{Base: coefficients, Disp: ymm}, release)
 	numbers(vectors, func(v int) {
-		level := each(v, func(i int, to VecVirtual) { VMOVUPS(Mem{Base: state, Disp: i * ymm}, to) })
+		level := emit.Abreast(v, func(i int, to VecVirtual) { VMOVUPS(Mem{Base: state, Disp: i * ymm}, to) })
 		Label(fmt.Sprintf("sample%d", v))
 		for i := range v {
 			narrow, step, coefficient, y := XMM(), YMM(), YMM(), XMM()
