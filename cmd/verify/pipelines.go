@@ -166,7 +166,7 @@ func (r *pipelinesReport) verdict(path string) error {
 	switch drifted := r.count(thresholds.Drifted); {
 	case drifted > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
-			"%s no longer holds: %s of %d follow a route that takes over %.0f %% longer than the best one (go run ./cmd/calibrate --pipelines measures them again)",
+			"%s no longer holds: at %s of %d the route that is followed takes over %.0f %% longer than the best one (go run ./cmd/calibrate --pipelines measures them again)",
 			path, command.Plural(drifted, "length"), len(r.Pipelines), 100*race.Limit)}
 	case r.count(thresholds.Unmeasured) == len(r.Pipelines):
 		return &command.Error{Code: command.ExitTooLittle, Err: errors.New("no pipeline could be measured: want a larger --budget")}
