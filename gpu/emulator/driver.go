@@ -18,7 +18,6 @@ import (
 // Limits of the emulated device: what Metal's smallest GPUs have.
 const (
 	mostThreads      = 1024
-	mostUndeclared   = 256      // threads of a kernel that declares no number; Apple's limit falls with its registers
 	threadgroupBytes = 32 << 10 // of arrays
 )
 

@@ -25,6 +25,9 @@ var (
 	twiceConst  = regexp.MustCompile(`\bconst(\s+constant)\b|\b(constant\s+)const\b`)
 )
 
+// mostUndeclared is the greatest number of threads of a kernel that declares none. Apple's limit falls with a kernel's registers.
+const mostUndeclared = 256
+
 // translate returns the C++ of a source: the prelude, macros, the text, and a function for each kernel that a dispatch
 // calls. Lines keep their numbers. It fails with a *[gpu.CompileError] on what Metal's compiler would not take.
 func translate(src gpu.Source, functions []msl.Function) (string, error) {
