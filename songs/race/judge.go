@@ -8,6 +8,7 @@ import (
 	"crossover/calibration"
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/profiles"
 	"crossover/songs"
 	"crossover/sweeps"
 	"crossover/thresholds"
@@ -20,11 +21,11 @@ type Judged struct {
 	*Session
 	Followed string // what the route was measured as, in words: see [calibration.Route.Title]
 	Reason   string // why it is followed
-	Visits   int    // to the session
+	Visits   int    // that count; of a single visit, its blocks
 	Why      string // why nothing is known; "" if something is
 
 	// Regret is how much longer a call takes by the route than by the best one, as a part. It is negative where noise is greater
-	// than the difference. Lower and Upper are bounds of it, each with 95 % confidence; NaN if there was one visit.
+	// than the difference. Lower and Upper are bounds of it, each with 95 % confidence.
 	Regret, Lower, Upper float64
 	// OneSide is how many times as long a call takes by the better one of two routes: everything on the processor, or everything
 	// on the GPU. It is NaN if neither was timed.
@@ -43,7 +44,7 @@ const (
 // Finding is the verdict. The route has drifted if it takes longer than the best one by more than the limit, with 95 % confidence.
 func (j *Judged) Finding() thresholds.Finding {
 	switch {
-	case j.Why != "" || math.IsNaN(j.Upper):
+	case j.Why != "":
 		return thresholds.Unmeasured
 	case j.Lower > Limit:
 		return thresholds.Drifted
@@ -84,7 +85,7 @@ func Judge(ctx context.Context, b *kernels.Backends, d *dispatch.Dispatcher, ses
 
 // judge judges the first entrant.
 func (r *race) judge(of *sweeps.Result, reason string) Judged {
-	j := Judged{Session: r.Session, Followed: "measured once, and not forecast to be fast now", Reason: reason, OneSide: math.NaN()}
+	j := Judged{Session: r.Session, Followed: "another route", Reason: reason, OneSide: math.NaN()}
 	if name := r.entrants[0].Name; name != followed {
 		j.Followed = (&calibration.Route{Name: name}).Title()
 	}
@@ -96,7 +97,10 @@ func (r *race) judge(of *sweeps.Result, reason string) Judged {
 	everyone := func(songs.Entrant) bool { return true }
 	losses := r.behind(visits, everyone)
 	j.Visits = len(visits)
-	j.Regret, j.Upper = thresholds.MeanLoss(losses)
+	if j.Regret, j.Upper = thresholds.MeanLoss(losses); math.IsNaN(j.Upper) { // fewer than two visits or blocks
+		j.Why = TooShort
+		return j
+	}
 	for i := range losses {
 		losses[i] = -losses[i]
 	}
@@ -137,7 +141,7 @@ func (r *race) visits(samples *timings.Set) (all [][]float64) {
 	for _, k := range keys {
 		visit := make([]float64, len(r.entrants))
 		for e := range visit {
-			visit[e] = middle(times[k][e])
+			visit[e] = median(times[k][e])
 		}
 		if !math.IsNaN(visit[0]) {
 			all = append(all, visit)
@@ -158,22 +162,21 @@ func (r *race) behind(visits [][]float64, wanted func(songs.Entrant) bool) (loss
 					others = append(others, visits[u][e])
 				}
 			}
-			if m := middle(others); wanted(r.entrants[e]) && m < least && !math.IsNaN(visits[v][e]) {
+			if m := median(others); wanted(r.entrants[e]) && m < least {
 				best, least = e, m
 			}
 		}
-		if best >= 0 {
+		if best >= 0 && !math.IsNaN(visits[v][best]) {
 			losses = append(losses, visits[v][0]-visits[v][best])
 		}
 	}
 	return losses
 }
 
-// middle returns the median, or NaN if there is nothing. It sorts the values.
-func middle(values []float64) float64 {
+// median returns the median, or NaN if there is nothing.
+func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
-	slices.Sort(values)
-	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+	return profiles.Quantile(values, 0.5)
 }

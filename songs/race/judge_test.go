@@ -62,6 +62,23 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// One block names no best route for itself.
+func TestASingleBlock(t *testing.T) {
+	r := &race{Session: &Session{}, entrants: []songs.Entrant{{Name: "a"}, {Name: "b"}}}
+	set := timings.Set{Implementations: []string{"a", "b"}, Blocks: []timings.Block{{Twin: -1, Seconds: []float64{1, 2}}}}
+	if j := r.judge(&sweeps.Result{Samples: set}, ""); j.Why != TooShort || j.Finding() != thresholds.Unmeasured {
+		t.Errorf("%+v", j)
+	}
+}
+
+// A visit in which the best route of the others was not timed says nothing.
+func TestTheBestWasNotTimed(t *testing.T) {
+	nan := math.NaN()
+	if j := judgedOf([]float64{1.1, 1, 2, 3}, []float64{1.1, 1, 2, 3}, []float64{1.1, nan, 2, 3}); math.Abs(j.Regret-0.1) > 1e-9 {
+		t.Errorf("a regret of %g, want 0.1", j.Regret)
+	}
+}
+
 // Disturbed blocks do not count if there are others.
 func TestDisturbedVisits(t *testing.T) {
 	r := &race{Session: &Session{}, entrants: []songs.Entrant{{Name: "a"}, {Name: "b"}}}

@@ -16,6 +16,7 @@ import (
 	"crossover/calibration"
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/profiles"
 	"crossover/songs"
 	"crossover/sweeps"
 	"crossover/timings"
@@ -341,9 +342,8 @@ func (r *race) result(of *sweeps.Result) Measured {
 		if len(times) == 0 {
 			continue
 		}
-		slices.Sort(times)
 		l.Routes = append(l.Routes, calibration.Route{Name: e.Name, Implementations: e.Route,
-			MedianSeconds: (times[(len(times)-1)/2] + times[len(times)/2]) / 2, PredictedSeconds: e.Seconds})
+			MedianSeconds: profiles.Quantile(times, 0.5), PredictedSeconds: e.Seconds})
 	}
 	if len(l.Routes) == 0 {
 		m.Why = why(of)
