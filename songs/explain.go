@@ -64,7 +64,9 @@ func (p *Pipeline) expect() {
 			continue
 		}
 		for _, of := range c.onCPU[i] {
-			p.watched[i].Factors[of.implementation] = of.seconds / of.alone
+			if of.alone > 0 { // without a prediction nothing can be compared
+				p.watched[i].Factors[of.implementation] = of.seconds / of.alone
+			}
 		}
 	}
 }

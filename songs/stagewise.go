@@ -3,7 +3,7 @@ package songs
 import "fmt"
 
 // StageByStage returns the route that has for each stage what the dispatcher chooses for it in a first call with inputs of so many
-// elements. Other than a stage without a name, it does not change with lengths. StageByStage fails if the graph does not take such
+// elements. Unlike a stage without a name, it does not change with lengths. StageByStage fails if the graph does not take such
 // inputs.
 func (p *Pipeline) StageByStage(name string, elements ...int) (Entrant, error) {
 	l, err := p.arranged(elements, 0)

@@ -4,6 +4,7 @@ package signpost
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,7 +70,7 @@ func compile(path, source string) error {
 	compiler, err := exec.LookPath("clang")
 	if err != nil {
 		if compiler, err = exec.LookPath("cc"); err != nil {
-			return fmt.Errorf("signpost: there is no clang, which makes the names that Instruments reads (xcode-select --install)")
+			return errors.New("signpost: there is no clang and no cc, one of which makes the names that Instruments reads (xcode-select --install)")
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
