@@ -81,6 +81,8 @@ func (s *streaming) check(o *options, named bool) error {
 		return command.Usage("--streams %d: want 1 to %d", s.streams, stream.MostStreams)
 	case !(s.seconds > 0 && s.seconds <= stream.MostSeconds):
 		return command.Usage("--seconds %g: want more than 0, and at most %d", s.seconds, stream.MostSeconds)
+	case s.fast && s.afterIdle != "":
+		return command.Usage("--after-idle with --fast: one route is played, and nothing is compared (leave one of the two out)")
 	case s.pipeline == effects && s.audio == "":
 		return command.Usage("--pipeline effects: no recording is named (want a PCM WAV file, such as --audio song.wav)")
 	case s.pipeline == synthesiser && s.audio != "":
@@ -234,8 +236,8 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 			fewest = min(fewest, route.Blocks)
 		}
 	}
-	if fewest < rarest {
-		fmt.Fprintf(stdout, "A dash stands where a route has too few blocks: about --seconds %.0f has enough.\n", math.Ceil(1.05*s.seconds*rarest/float64(fewest)))
+	if enough := math.Ceil(1.05 * s.seconds * rarest / float64(fewest)); fewest < rarest && enough <= stream.MostSeconds {
+		fmt.Fprintf(stdout, "A dash stands where a route has too few blocks: about --seconds %.0f has enough.\n", enough)
 	}
 }
 

@@ -61,6 +61,7 @@ func TestStreamRefuses(t *testing.T) {
 		{"--streams 10001", "--streams 10001: want 1 to 10000"},
 		{"--pipeline analysis", `--pipeline "analysis": it has no stream (want synthesiser, effects)`},
 		{"--pipeline effects", "--pipeline effects: no recording is named"},
+		{"--fast --after-idle idle.json", "--after-idle with --fast: one route is played"},
 		{"--pipeline synthesiser --audio " + six, "the synthesiser plays no recording"},
 	} {
 		var out strings.Builder

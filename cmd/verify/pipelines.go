@@ -154,8 +154,8 @@ func (r *pipelinesReport) write(w io.Writer, asJSON bool) error {
 const pipelinesLegend = `
 REGRET is how much longer calls take by the route that pipelines follow than by the best route of
 this run. AT LEAST and AT MOST are bounds of it, each with 95 %% confidence.
-ONE SIDE is how long the better one of two routes takes, as a multiple: everything on the processor,
-or everything on the GPU.
+ONE SIDE is how many times as long as the followed route the better one of two routes takes:
+everything on the processor, or everything on the GPU.
 HOLDS says that the regret is at most %.0[1]f %%, and not above %.0[2]f %% with 95 %% confidence. DRIFTED says
 that it is above %.0[1]f %% with that confidence. AMBIGUOUS says that the times do not decide, and
 UNMEASURED that there are too few. A larger --budget or a quiet machine may decide both.
@@ -166,8 +166,8 @@ func (r *pipelinesReport) verdict(path string) error {
 	switch drifted := r.count(thresholds.Drifted); {
 	case drifted > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
-			"%s no longer holds: at %s of %d the route that is followed takes over %.0f %% longer than the best one (go run ./cmd/calibrate --pipelines measures them again)",
-			path, command.Plural(drifted, "length"), len(r.Pipelines), 100*race.Limit)}
+			"%s no longer holds: at %d of %s the route that is followed takes over %.0f %% longer than the best one (go run ./cmd/calibrate --pipelines measures them again)",
+			path, drifted, command.Plural(len(r.Pipelines), "length"), 100*race.Limit)}
 	case r.count(thresholds.Unmeasured) == len(r.Pipelines):
 		return &command.Error{Code: command.ExitTooLittle, Err: errors.New("no pipeline could be measured: want a larger --budget")}
 	}
