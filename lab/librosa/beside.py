@@ -2,8 +2,9 @@
 
     python3 lab/librosa/beside.py song.wav [--rounds 3] [--calls 5]
 
-It needs librosa 0.10.2 (pip install librosa==0.10.2) and Go, and is run at the top of the repository. A round is some calls of
-librosa and then 60 calls of `go run ./cmd/profile`. The medians of a round are printed, and their ratio. Both compute the STFT and
+It needs librosa 0.10.2 (pip install librosa==0.10.2), Go, and an entry of this host in calibration.json (`go run ./cmd/calibrate`).
+Without the entry, ours runs on one core. It is run at the top of the repository. A round is some calls of librosa and then 60 calls
+of ./cmd/profile, which it builds. The medians of a round are printed, and their ratio. Both compute the STFT and
 its power, mel spectrogram, decibels, 20 MFCCs, chroma, onset strength, tempogram and beats, by librosa's usual parameters.
 """
 
