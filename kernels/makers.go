@@ -72,10 +72,11 @@ func InGo[P any](serial func(p P) Runner, parallel func(p P, workers *pool.Pool)
 }
 
 // OpenBLAS returns two implementations by OpenBLAS: "openblas" on one thread, "openblas-parallel" on all of OpenBLAS's
-// threads.
+// threads. A revision of package openblas is one of theirs.
 func OpenBLAS[P any](build func(p P, threads int) Runner) Makers[P] {
 	on := func(name string, threads func() int) Makers[P] {
-		return Library(name, openblas.Probe, openblas.Version, func(_ *Backends, p P) (Runner, error) { return build(p, threads()), nil })
+		return Revised(openblas.Revision, Library(name, openblas.Probe, openblas.Version,
+			func(_ *Backends, p P) (Runner, error) { return build(p, threads()), nil }))
 	}
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(on("openblas", func() int { return 1 })(b, op), OnAllCores(on("openblas-parallel", openblas.Threads))(b, op))

@@ -36,7 +36,7 @@ func inGo(p Params, workers int) (kernels.Loop, error) {
 // byOpenBLAS returns the implementations by OpenBLAS. Each worker calls OpenBLAS on one thread, because a softmax is between
 // the products.
 func byOpenBLAS() kernels.Makers[Params] {
-	return kernels.Probed(openblas.Probe, openblas.Version, kernels.LoopNamed("openblas", "openblas-parallel",
+	return kernels.Revised(openblas.Revision, kernels.Probed(openblas.Probe, openblas.Version, kernels.LoopNamed("openblas", "openblas-parallel",
 		func(p Params, workers int) (kernels.Loop, error) {
 			return newLoop(p, workers, func() arithmetic {
 				return arithmetic{func(c, a, b []float32, m, n, k int, transposed, _ bool, alpha, beta float32) {
@@ -47,7 +47,7 @@ func byOpenBLAS() kernels.Makers[Params] {
 					openblas.Gemm(1, false, transposed, m, n, k, alpha, a, k, b, rowB, beta, c, n)
 				}, softmax.Largest, softmax.Exponentials, softmax.Scale}
 			}), nil
-		}))
+		})))
 }
 
 func byAccelerate(p Params, workers int) (kernels.Loop, error) {

@@ -46,22 +46,10 @@ type blas struct {
 	threads int
 }
 
-// vectorRows is the number of rows up to which OpenBLAS is faster by a matrix-vector product for each row than by one matrix
-// product, which packs all of W first. At 1024×1024 on an AMD EPYC 9004 with OpenBLAS 0.3.21, matrix-vector products took a
-// fifth of the time for one row, five sixths for four rows, and 1.3 times as long for eight rows.
-const vectorRows = 4
-
 // Run computes a call.
 func (b blas) Run(s kernels.Shape, a *kernels.Args) error {
-	dst, x := a[0], a[1]
-	b.addBias(dst)
-	if s[rows] > vectorRows {
-		openblas.Gemm(b.threads, false, false, s[rows], b.Out, b.In, 1, x, b.In, b.Transposed, b.Out, 1, dst, b.Out)
-		return nil
-	}
-	for r := range s[rows] {
-		openblas.Gemv(b.threads, true, b.In, b.Out, 1, b.Transposed, b.Out, x[r*b.In:], 1, dst[r*b.Out:])
-	}
+	b.addBias(a[0])
+	openblas.Gemm(b.threads, false, false, s[rows], b.Out, b.In, 1, a[1], b.In, b.Transposed, b.Out, 1, a[0], b.Out)
 	return nil
 }
 

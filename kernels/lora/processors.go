@@ -130,18 +130,9 @@ func (l *library) Run(s kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// vectorRows is the number of rows up to which OpenBLAS is faster by a matrix-vector product for each row: see package linear.
-const vectorRows = 4
-
 func byOpenBLAS(p Params, threads int) kernels.Runner {
 	l := &library{params: p, multiply: func(c, a, b []float32, m, n, k int, alpha, beta float32) {
-		if m > vectorRows {
-			openblas.Gemm(threads, false, false, m, n, k, alpha, a, k, b, n, beta, c, n)
-			return
-		}
-		for r := range m {
-			openblas.Gemv(threads, true, k, n, alpha, b, n, a[r*k:], beta, c[r*n:])
-		}
+		openblas.Gemm(threads, false, false, m, n, k, alpha, a, k, b, n, beta, c, n)
 	}}
 	if p.layer != nil {
 		l.layer = linear.ByOpenBLAS(*p.layer, threads)

@@ -73,7 +73,8 @@ func onCores(serial, parallel string, each func(p Params, count int) []arithmeti
 // onOpenBLAS returns the implementations by OpenBLAS. Frames are divided among workers, because the logarithms take about as
 // long as the products.
 func onOpenBLAS() kernels.Makers[Params] {
-	return kernels.Probed(openblas.Probe, openblas.Version, onCores("openblas", "openblas-parallel", byOpenBLAS))
+	return kernels.Revised(openblas.Revision,
+		kernels.Probed(openblas.Probe, openblas.Version, onCores("openblas", "openblas-parallel", byOpenBLAS)))
 }
 
 // matrix returns the cosines, bands×coefficients, times the decibels of a natural logarithm of 1.

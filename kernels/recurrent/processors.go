@@ -342,18 +342,9 @@ func (c *cell) library(p Params, multiply func(rows, n, k int, a, w, c []float32
 	return l
 }
 
-// vectorRows is the number of sequences up to which OpenBLAS multiplies each state as a vector: see package linear.
-const vectorRows = 4
-
 func (c *cell) newOpenBLAS(p Params, threads int) kernels.Runner {
 	return c.library(p, func(rows, n, k int, a, w, c []float32) {
-		if rows > vectorRows {
-			openblas.Gemm(threads, false, true, rows, n, k, 1, a, k, w, k, 1, c, n)
-			return
-		}
-		for r := range rows {
-			openblas.Gemv(threads, false, n, k, 1, w, k, a[r*k:], 1, c[r*n:])
-		}
+		openblas.Gemm(threads, false, true, rows, n, k, 1, a, k, w, k, 1, c, n)
 	})
 }
 

@@ -83,7 +83,7 @@ func open(path string) (*library, error) {
 	purego.RegisterFunc(&core, getCore)
 	lib.threads = max(1, int(numThreads()))
 	lib.current = lib.threads
-	lib.version = version(config(), core())
+	lib.version, lib.small = version(config(), core()), hasSmallProducts(core())
 	return lib, nil
 }
 

@@ -70,8 +70,27 @@ func relativeError(got []float32, want []float64) float64 {
 	return math.Sqrt(diff / norm)
 }
 
+// withoutSmallProducts makes a test compute as on a processor for which the library has no code for small products.
+func withoutSmallProducts(t *testing.T) {
+	lib, err := loaded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := lib.small
+	lib.small = false
+	t.Cleanup(func() { lib.small = before })
+}
+
 func TestGemm(t *testing.T) {
 	needLibrary(t)
+	checkGemm(t)
+	t.Run("no small products", func(t *testing.T) {
+		withoutSmallProducts(t)
+		checkGemm(t)
+	})
+}
+
+func checkGemm(t *testing.T) {
 	shapes := []struct {
 		name        string
 		m, n, k     int
@@ -84,6 +103,13 @@ func TestGemm(t *testing.T) {
 		{"rectangular", 13, 7, 29, 0, 1, 0},
 		{"padded and scaled", 13, 7, 29, 3, 0.5, 2},
 		{"larger than the library's blocks", 150, 141, 203, 5, 1, 1},
+		{"one long row", 1, 1100, 1000, 0, 1, 0},
+		{"one long row, padded and scaled", 1, 1100, 1000, 3, 0.5, 2},
+		{"few rows, padded and scaled", vectorRows, 700, 500, 3, 0.5, 2},
+		{"more rows", vectorRows + 1, 700, 500, 0, 1, 0},
+		{"one long column", 1100, 1, 1000, 0, 1, 0},
+		{"one long column, padded and scaled", 1100, 1, 1000, 3, 0.5, 2},
+		{"one column, scaled", 37, 1, 5, 0, 0.5, 2},
 	}
 	for _, s := range shapes {
 		for _, trans := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
@@ -117,68 +143,47 @@ func TestGemm(t *testing.T) {
 	}
 }
 
-func TestGemv(t *testing.T) {
+// TestGemmReadsAColumn multiplies by a column that lies in a matrix, so that its values are apart.
+func TestGemmReadsAColumn(t *testing.T) {
 	needLibrary(t)
-	for _, s := range []struct {
-		name        string
-		m, n        int
-		padding     int
-		alpha, beta float32
-	}{
-		{"one element", 1, 1, 0, 1, 0},
-		{"tall", 37, 5, 0, 1, 0},
-		{"wide, padded and scaled", 5, 37, 3, 0.5, 2},
-		{"large enough for threads", 700, 300, 0, 1, 1},
-		{"no columns", 3, 0, 1, 1, 2},
-		{"no rows", 0, 3, 1, 1, 2},
-	} {
-		for _, trans := range []bool{false, true} {
-			for _, threads := range []int{1, 2} {
-				t.Run(fmt.Sprintf("%s/trans=%t,threads=%d", s.name, trans, threads), func(t *testing.T) {
-					rng := rand.New(rand.NewPCG(1, 2))
-					lda := s.n + s.padding
-					lenX, lenY := s.n, s.m
-					if trans {
-						lenX, lenY = s.m, s.n
-					}
-					a, x, y := noise(rng, s.m*lda), noise(rng, lenX), noise(rng, lenY)
-					want := product(trans, false, lenY, 1, lenX, s.alpha, a, lda, x, 1, s.beta, y, 1)
-					Gemv(threads, trans, s.m, s.n, s.alpha, a, lda, x, s.beta, y)
-					if len(want) == 0 {
-						return
-					}
-					if e := relativeError(y, want); !(e < 2e-6) {
-						t.Errorf("relative error %.2g, want below 2e-6", e)
-					}
-				})
-			}
-		}
-	}
-	y := []float32{float32(math.NaN()), float32(math.NaN())}
-	Gemv(1, false, 1, 0, 1, nil, 1, nil, 0, y[:1])
-	Gemv(1, false, 1, 1, 1, []float32{2}, 1, []float32{3}, 0, y[1:])
-	if y[0] != 0 || y[1] != 6 {
-		t.Errorf("y = %v over NaNs, want [0 6]", y)
+	withoutSmallProducts(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	const m, k, ldb = 37, 19, 4
+	a, b, c := noise(rng, m*k), noise(rng, k*ldb), make([]float32, m)
+	want := product(false, false, m, 1, k, 1, a, k, b, ldb, 0, c, 1)
+	Gemm(1, false, false, m, 1, k, 1, a, k, b, ldb, 0, c, 1)
+	if e := relativeError(c, want); !(e < 2e-6) {
+		t.Errorf("relative error %.2g, want below 2e-6", e)
 	}
 }
 
 func TestGemmIgnoresCWhenBetaIsZero(t *testing.T) {
 	needLibrary(t)
-	c := []float32{float32(math.NaN())}
-	Gemm(1, false, false, 1, 1, 1, 1, []float32{2}, 1, []float32{3}, 1, 0, c, 1)
-	if c[0] != 6 {
-		t.Errorf("2·3 = %g over a NaN", c[0])
+	check := func() {
+		c := []float32{float32(math.NaN())}
+		Gemm(1, false, false, 1, 1, 1, 1, []float32{2}, 1, []float32{3}, 1, 0, c, 1)
+		if c[0] != 6 {
+			t.Errorf("2·3 = %g over a NaN", c[0])
+		}
 	}
+	check()
+	withoutSmallProducts(t)
+	check()
 }
 
 func TestGemmEmpty(t *testing.T) {
 	needLibrary(t)
 	Gemm(1, false, false, 0, 4, 4, 1, nil, 4, make([]float32, 16), 4, 0, nil, 4)
-	c := []float32{1, 2}
-	Gemm(1, false, false, 1, 2, 0, 1, nil, 1, nil, 2, 0, c, 2)
-	if c[0] != 0 || c[1] != 0 {
-		t.Errorf("a product over no terms is %v, want zeros", c)
+	check := func() {
+		c := []float32{1, 2, 3, 4}
+		Gemm(1, false, false, 2, 2, 0, 1, nil, 1, nil, 2, 0, c, 2)
+		if !slices.Equal(c, make([]float32, 4)) {
+			t.Errorf("a product over no terms is %v, want zeros", c)
+		}
 	}
+	check()
+	withoutSmallProducts(t)
+	check()
 }
 
 // TestGemmConcurrent runs callers with one and with two threads at once, so that the number of threads changes all the time.
@@ -221,10 +226,6 @@ func TestPanics(t *testing.T) {
 		{"lda", func() { Gemm(1, false, false, 3, 4, 4, 1, x, 3, x, 4, 0, x, 4) }, "dimension of a is shorter"},
 		{"ldb", func() { Gemm(1, false, true, 3, 3, 4, 1, x, 4, x, 3, 0, x, 3) }, "dimension of b is shorter"},
 		{"ldc", func() { Gemm(1, false, false, 3, 4, 3, 1, x, 3, x, 4, 0, x, 3) }, "dimension of c is shorter"},
-		{"negative vector", func() { Gemv(1, false, 1, -1, 1, x, 1, x, 0, x) }, "negative dimension"},
-		{"short vector a", func() { Gemv(1, false, 4, 4, 1, x, 4, x, 0, x) }, "slice a is too short"},
-		{"short x", func() { Gemv(1, false, 1, 4, 1, x, 4, x[:3], 0, x) }, "slice x is too short"},
-		{"short y", func() { Gemv(1, true, 1, 4, 1, x, 4, x, 0, x[:3]) }, "slice y is too short"},
 		{"beyond 32 bits", func() { Gemm(1, false, false, 1, 1, 1<<31, 1, x, 1<<31, x, 1, 0, x, 1) }, "above 2147483647"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -252,7 +253,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		t.Skip("sync.Pool drops objects at random under the race detector")
 	}
 	const n = 32
-	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+	a, b, c, y := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n), make([]float32, 1100)
 	for _, threads := range []int{1, Threads()} {
 		allocations := testing.AllocsPerRun(100, func() {
 			Gemm(threads, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
@@ -260,9 +261,10 @@ func TestCallsAllocateNothing(t *testing.T) {
 		if allocations != 0 {
 			t.Errorf("Gemm, %d threads: %g allocations a call, want 0", threads, allocations)
 		}
-		allocations = testing.AllocsPerRun(100, func() { Gemv(threads, false, n, n, 1, a, n, b, 0, c) })
+		long := make([]float32, 1100*1000)
+		allocations = testing.AllocsPerRun(100, func() { Gemm(threads, false, true, 1, 1100, 1000, 1, long, 1000, long, 1000, 0, y, 1100) })
 		if allocations != 0 {
-			t.Errorf("Gemv, %d threads: %g allocations a call, want 0", threads, allocations)
+			t.Errorf("Gemm of a row, %d threads: %g allocations a call, want 0", threads, allocations)
 		}
 	}
 }
