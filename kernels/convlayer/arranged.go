@@ -1,6 +1,9 @@
 package convlayer
 
-import "crossover/pool"
+import (
+	"crossover/kernels/matmul/gemm"
+	"crossover/pool"
+)
 
 // arranged is a part of x as the processor's implementations read it, with its padding. In a row, the values that are a stride
 // apart lie next to each other: first the columns 0, stride, 2·stride …, then 1, stride + 1 … So the values that one weight
@@ -112,8 +115,11 @@ func (g *geometry) term(l int) term {
 }
 
 // next moves to the next row.
-func (t *term) next(g *geometry) {
-	if t.column++; t.column < g.kernel.Width {
+func (t *term) next(g *geometry) { t.skip(g, 1) }
+
+// skip moves on by some rows, at most as far as the next row of the kernel.
+func (t *term) skip(g *geometry, columns int) {
+	if t.column += columns; t.column < g.kernel.Width {
 		return
 	}
 	t.column = 0
@@ -127,11 +133,16 @@ func (t *term) next(g *geometry) {
 // start returns where the values lie that a weight multiplies, beginning with that of output 0, 0. The value of output i, j is
 // i·stride.Height·row() + j·stride.Width/apart values behind.
 func (a *arranged) start(t term) int {
-	return (t.channel*a.rows+t.row*a.dilation.Height)*a.row() + a.columns[t.column]
+	return a.kernelRow(t) + a.columns[t.column]
+}
+
+// kernelRow returns where the arranged row begins that a row of the kernel multiplies.
+func (a *arranged) kernelRow(t term) int {
+	return (t.channel*a.rows + t.row*a.dilation.Height) * a.row()
 }
 
 // panelColumns is the number of columns of a panel: see [gemm.Computed].
-const panelColumns = 16
+const panelColumns = len(gemm.Row{})
 
 // Panel writes a panel of the unrolled matrix: see [gemm.Computed]. The columns beyond the last are copies of the last.
 func (a *arranged) Panel(dst []float32, l, terms, j int) {
@@ -139,10 +150,14 @@ func (a *arranged) Panel(dst []float32, l, terms, j int) {
 	down, across := j/a.outWidth, j%a.outWidth
 	last := a.positions() - 1
 	if across+panelColumns <= a.outWidth || perRow == a.outWidth && j+panelColumns-1 <= last { // all lie next to each other
-		first := down*perRow + across
-		for i := range terms {
-			*(*[panelColumns]float32)(dst[i*panelColumns:]) = *(*[panelColumns]float32)(a.values[a.start(t)+first:])
-			t.next(&a.geometry)
+		for terms > 0 {
+			n := min(a.kernel.Width-t.column, terms) // terms of a row of the kernel
+			to, from := dst[:n*panelColumns], a.values[a.kernelRow(t)+down*perRow+across:]
+			for i, column := range a.columns[t.column:][:n] {
+				gemm.CopyRow((*gemm.Row)(to[i*panelColumns:]), (*gemm.Row)(from[column:]))
+			}
+			dst, terms = dst[n*panelColumns:], terms-n
+			t.skip(&a.geometry, n)
 		}
 		return
 	}
@@ -159,7 +174,7 @@ func (a *arranged) Panel(dst []float32, l, terms, j int) {
 		}
 	}
 	for i := range terms {
-		to, from := (*[panelColumns]float32)(dst[i*panelColumns:]), a.values[a.start(t):]
+		to, from := (*gemm.Row)(dst[i*panelColumns:]), a.values[a.start(t):]
 		for m := range to {
 			to[m] = from[at[m]]
 		}

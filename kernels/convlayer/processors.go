@@ -54,7 +54,7 @@ func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
 		return o
 	}
 	for group := range p.Groups {
-		o.rows = append(o.rows, gemm.PackRows(p.weightsOf(group), p.Out/p.Groups, p.terms()))
+		o.rows = append(o.rows, gemm.PackRows(p.weightsOf(group), p.Out/p.Groups, p.terms(), p.biasesOf(group)))
 	}
 	return o
 }
@@ -127,7 +127,7 @@ func (o *own) part(by *multiplier, part int, workers *pool.Pool) {
 	if o.sliding() {
 		o.slide(by, y, group, workers)
 	} else {
-		by.MultiplyComputed(y, o.rows[group], &by.input, g.positions(), o.biasesOf(group))
+		by.MultiplyComputed(y, o.rows[group], &by.input, g.positions())
 	}
 	by.input.forget()
 }
@@ -199,10 +199,7 @@ func (s *slides) strip(y []float32, by *gemm.Slider, a *arranged, group int, bia
 	n := min(stripColumns, a.outWidth-first)
 	y = y[i*a.outWidth+first:]
 	for o, bias := range biases {
-		row := y[o*positions:][:n]
-		for j := range row {
-			row[j] = bias
-		}
+		gemm.Fill(y[o*positions:][:n], bias)
 	}
 	for l := 0; l < s.each; l += width {
 		t := a.term(l)
@@ -268,10 +265,7 @@ func (b *library) Run(s kernels.Shape, a *kernels.Args) error {
 	for part := range g.parts() {
 		y, x, group := g.written(a[0], part), g.read(a[1], part), part%g.groups
 		for o, bias := range b.biasesOf(group) {
-			row := y[o*n:][:n]
-			for i := range row {
-				row[i] = bias
-			}
+			gemm.Fill(y[o*n:][:n], bias)
 		}
 		b.input.arrange(g, false, x, nil)
 		weights := b.weightsOf(group)

@@ -36,6 +36,9 @@ const (
 	// computedColumns is blockColumns for a computed B. A block of 128 columns and the weights of a common layer fit into the
 	// second-level cache together.
 	computedColumns = 8 * tileColumns
+	// rowsDepth is the depth of packed rows. Their first column are biases, so that a common number of terms and the biases are
+	// added up at a time.
+	rowsDepth = depth + 1
 	// leastProducts is the number of multiplications, one to five microseconds of work, that is worth another worker. On 16
 	// cores of an Intel Xeon of family 6, model 207, one row by 512×512 took 18.9 µs on one core, as with four times as many,
 	// and takes 10.8, and 32 rows took 79 µs and take 54. On two cores of the kind, products of 128 Ki lose up to a microsecond.
@@ -71,8 +74,7 @@ type product struct {
 	c, a, b       []float32
 	packed        *Packed     // takes the place of b; nil for none
 	computed      Computed    // the same
-	packedRows    *PackedRows // takes the place of a, in blocks of depth columns; nil for none
-	bias          []float32   // of each row, to which its sums are added; nil for none
+	packedRows    *PackedRows // takes the place of a, in blocks of the depth's columns; nil for none
 	x, y          []float32   // of a narrow product, take the place of a and b: see dots
 	m, k, n       int
 	add           bool
@@ -161,23 +163,22 @@ type Computed interface {
 	Panel(dst []float32, l, terms, j int)
 }
 
-// MultiplyComputed computes C[i,j] = bias[i] + Σₗ A[i,l]·B[l,j]. A is packed and rows×k, B is k×n, C is rows×n, dense and
-// row-major. C is not read and must not overlap what B is computed from. Every value of B is computed at least once, and again
-// by each worker that needs it. MultiplyComputed panics if C is shorter than its matrix, n is below 1, or bias has another
-// length than rows.
-func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n int, bias []float32) {
+// MultiplyComputed computes C[i,j] = bias[i] + Σₗ A[i,l]·B[l,j], where A and the biases are packed. A is rows×k, B is k×n, C is
+// rows×n, dense and row-major. C is not read and must not overlap what B is computed from. Every value of B is computed at least
+// once, and again by each worker that needs it. MultiplyComputed panics if C is shorter than its matrix or n is below 1.
+func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n int) {
 	positive(a.m, a.k, n)
 	holds("C", c, a.m, n)
-	if len(bias) != a.m {
-		panic(fmt.Sprintf("gemm: %d biases, want one for each of %d rows", len(bias), a.m))
-	}
-	m.run(product{c: c, packedRows: a, computed: b, bias: bias, m: a.m, k: a.k, n: n, alpha: 1})
+	m.run(product{c: c, packedRows: a, computed: b, m: a.m, k: a.k + 1, n: n, alpha: 1})
 }
 
 func (m *Multiplier) run(p product) {
 	p.workers = m.workers
 	p.depth = depth
-	if p.unpacked() {
+	switch {
+	case p.computed != nil:
+		p.depth = rowsDepth
+	case p.unpacked():
 		p.depth = fewDepth
 	}
 	m.dots(&p)

@@ -129,7 +129,7 @@ func TestMultiplyComputed(t *testing.T) {
 					around[i] = float32(math.NaN())
 				}
 				got := around[32:][: m*n : m*n]
-				multiplier.MultiplyComputed(got, PackRows(a, m, k), &stored{b, k, n}, n, bias)
+				multiplier.MultiplyComputed(got, PackRows(a, m, k, bias), &stored{b, k, n}, n)
 				if e := kernels.RelativeError(got, want); !(e < 1e-6) {
 					t.Errorf("%v, %s: relative error %.2g, want below 1e-6", s, name, e)
 				}
@@ -300,13 +300,13 @@ func TestStaysInside(t *testing.T) {
 
 func TestAllocatesNothing(t *testing.T) {
 	a, b, c := make([]float32, 300*300), make([]float32, 300*300), make([]float32, 300*300)
-	packed, rowsOfA, computed, bias := Pack(b, 300, 300), PackRows(a, 300, 300), &stored{b, 300, 300}, make([]float32, 300)
+	packed, rowsOfA, computed := Pack(b, 300, 300), PackRows(a, 300, 300, make([]float32, 300)), &stored{b, 300, 300}
 	for name, m := range multipliers(t) {
 		for range 50 { // until every worker has probably had a part
 			m.Multiply(c, a, b, 300, 300, 300, false)
-			m.MultiplyComputed(c, rowsOfA, computed, 300, bias)
+			m.MultiplyComputed(c, rowsOfA, computed, 300)
 		}
-		if got := testing.AllocsPerRun(5, func() { m.MultiplyComputed(c, rowsOfA, computed, 300, bias) }); got != 0 {
+		if got := testing.AllocsPerRun(5, func() { m.MultiplyComputed(c, rowsOfA, computed, 300) }); got != 0 {
 			t.Errorf("%s: %g allocations a product with a computed matrix, want 0", name, got)
 		}
 		for _, rows := range []int{1, 6, 300} {
@@ -354,11 +354,11 @@ func TestPanics(t *testing.T) {
 		{"short before", "gemm: Before has 0 values, want at least 2×2", func() {
 			NewSerial().Compute(Product{C: x, A: x, B: x, M: 2, K: 2, N: 2, Alpha: 1, Beta: 1})
 		}},
-		{"packing no rows", "gemm: 0×1 by 1×1: want dimensions of at least 1", func() { PackRows(x, 0, 1) }},
-		{"packing short rows", "gemm: A has 4 values, want at least 2×3", func() { PackRows(x, 2, 3) }},
-		{"no columns", "gemm: 2×2 by 2×0: want dimensions of at least 1", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 0, x[:2]) }},
-		{"short c", "gemm: C has 3 values, want at least 2×2", func() { NewSerial().MultiplyComputed(x[:3], PackRows(x, 2, 2), &stored{}, 2, x[:2]) }},
-		{"long bias", "gemm: 4 biases, want one for each of 2 rows", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 2, x) }},
+		{"packing no rows", "gemm: 0×1 by 1×1: want dimensions of at least 1", func() { PackRows(x, 0, 1, nil) }},
+		{"packing short rows", "gemm: A has 4 values, want at least 2×3", func() { PackRows(x, 2, 3, x[:2]) }},
+		{"no columns", "gemm: 2×2 by 2×0: want dimensions of at least 1", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2, x[:2]), &stored{}, 0) }},
+		{"short c", "gemm: C has 3 values, want at least 2×2", func() { NewSerial().MultiplyComputed(x[:3], PackRows(x, 2, 2, x[:2]), &stored{}, 2) }},
+		{"long bias", "gemm: 4 biases, want one for each of 2 rows", func() { PackRows(x, 2, 2, x) }},
 		{"short rows apart", "gemm: B has 4 values, want at least 1·3 + 2", func() { new(Slider).Add(x, 2, 2, x[:2], 1, x, 3) }},
 		{"rows too far apart to multiply", "gemm: B has 4 values, want at least 2·4611686018427387904 + 1", func() { new(Slider).Add(x, 1, 1, x[:3], 1, x, 1<<62) }},
 		{"and once more around", "gemm: B has 4 values, want at least 4·4611686018427387904 + 1", func() { new(Slider).Add(x, 1, 1, make([]float32, 5), 1, x, 1<<62) }},

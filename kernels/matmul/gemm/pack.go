@@ -1,6 +1,10 @@
 package gemm
 
-import "crossover/kernels/turn"
+import (
+	"fmt"
+
+	"crossover/kernels/turn"
+)
 
 // Packed is a matrix B in the order in which kernels read it. It consists of its columns if there are few. Otherwise it
 // consists of blocks of depth rows. A block consists of panels of tileColumns columns, and a panel is row-major. The last panel
@@ -42,37 +46,58 @@ func (p *Packed) panels(l, terms, j int) []float32 {
 	return p.values[l*width+j*terms : (l+terms)*width]
 }
 
-// PackedRows is a matrix A in the order in which kernels read it. It consists of blocks of depth columns. A block consists of
-// panels of as many rows as the kernels of this processor compute. A PackedRows never changes, so any number of goroutines may
-// use it.
+// PackedRows is a matrix A in the order in which kernels read it, with a bias for each row as its first column. It consists of
+// blocks of rowsDepth columns. A block consists of panels of as many rows as the kernels of this processor compute. A PackedRows
+// never changes, so any number of goroutines may use it.
 type PackedRows struct {
-	m, k   int
+	m, k   int // without the biases
 	values []float32
 }
 
-// PackRows packs the m×k matrix A. It panics if a is shorter than its matrix or a dimension is below 1.
-func PackRows(a []float32, m, k int) *PackedRows {
+// PackRows packs the m×k matrix A and the biases of its rows. It panics if a is shorter than its matrix, a dimension is below 1, or
+// there are not m biases.
+func PackRows(a []float32, m, k int, bias []float32) *PackedRows {
 	positive(m, k, 1)
 	holds("A", a, m, k)
-	p := &PackedRows{m: m, k: k, values: make([]float32, m*k+slack)}
+	if len(bias) != m {
+		panic(fmt.Sprintf("gemm: %d biases, want one for each of %d rows", len(bias), m))
+	}
+	columns := k + 1
+	all := make([]float32, 0, m*columns)
+	for i, b := range bias {
+		all = append(append(all, b), a[i*k:][:k]...)
+	}
+	p := &PackedRows{m: m, k: k, values: make([]float32, m*columns+slack)}
 	var few strip
-	for l := 0; l < k; l += depth {
-		terms := min(depth, k-l)
-		packA(p.values[l*m:], a[l:], k, terms, m, &few)
+	for l := 0; l < columns; l += rowsDepth {
+		terms := min(rowsDepth, columns-l)
+		packA(p.values[l*m:], all[l:], columns, terms, m, &few)
 	}
 	return p
 }
 
-// panels returns the panels of columns l to l+terms−1, from row i on. l is a multiple of depth, and i of tileRows.
+// panels returns the panels of columns l to l+terms−1, from row i on. l is a multiple of the depth, and i of tileRows.
 func (p *PackedRows) panels(l, terms, i int) []float32 {
 	return p.values[l*p.m+i*terms : (l+terms)*p.m]
+}
+
+// Row is a row of a panel: see [Computed].
+type Row [tileColumns]float32
+
+// CopyRow sets dst to src. The compiler makes one move of 16 bytes, and calls a function for a longer array, which takes half as
+// long again.
+func CopyRow(dst, src *Row) {
+	*(*[4]float32)(dst[0:]) = *(*[4]float32)(src[0:])
+	*(*[4]float32)(dst[4:]) = *(*[4]float32)(src[4:])
+	*(*[4]float32)(dst[8:]) = *(*[4]float32)(src[8:])
+	*(*[4]float32)(dst[12:]) = *(*[4]float32)(src[12:])
 }
 
 // packB packs rows of the given number of columns. There are terms rows, n values apart.
 func packB(dst, b []float32, n, terms, columns int) {
 	for ; columns >= tileColumns; columns -= tileColumns {
 		for l := range terms {
-			*(*[tileColumns]float32)(dst[l*tileColumns:]) = *(*[tileColumns]float32)(b[l*n:])
+			CopyRow((*Row)(dst[l*tileColumns:]), (*Row)(b[l*n:]))
 		}
 		dst = dst[terms*tileColumns:]
 		b = b[tileColumns:]
@@ -122,9 +147,9 @@ func packTurnedA(dst, a []float32, m, terms, rows int) {
 const slack = turn.Rows
 
 // strip is memory for eight rows of a block.
-type strip [turn.Rows * depth]float32
+type strip [turn.Rows * rowsDepth]float32
 
-// packA packs terms values of each row, at most depth. Rows are k values apart. A panel holds tileRows rows: the first value of
+// packA packs terms values of each row, at most rowsDepth. Rows are k values apart. A panel holds tileRows rows: the first value of
 // each row, then the second, and so on. The last panel holds the rest of the rows. dst is at least slack longer than the panels.
 func packA(dst, a []float32, k, terms, rows int, few *strip) {
 	for row := 0; row < rows; row += tileRows {
@@ -132,9 +157,9 @@ func packA(dst, a []float32, k, terms, rows int, few *strip) {
 		panel, from, apart := dst[row*terms:], a[row*k:], k
 		if rows-row < turn.Rows { // so that eight can be read
 			for r := range tall {
-				copy(few[r*depth:(r+1)*depth], from[r*k:][:terms])
+				copy(few[r*rowsDepth:][:terms], from[r*k:][:terms])
 			}
-			from, apart = few[:], depth
+			from, apart = few[:], rowsDepth
 		}
 		// Where a panel is lower than eight rows, the values beyond it are overwritten by those that follow.
 		turn.Aside(panel, tall, from, apart, terms)

@@ -30,22 +30,20 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 			b := w.columns(p, l, terms, j, columns)
 			for first := i; first < lastI; first += blockRows {
 				rows := min(blockRows, lastI-first)
-				if p.bias != nil && l == 0 {
-					p.fill(first, rows, j, columns)
-				}
-				w.block(p, w.rows(p, l, terms, first, rows), b, first, rows, j, columns, terms, p.add || p.bias != nil || l > 0)
+				w.block(p, w.rows(p, l, terms, first, rows), b, first, rows, j, columns, terms, p.add || l > 0)
 			}
 		}
 	}
 }
 
-// fill writes the biases of some rows into some columns of C.
-func (p *product) fill(first, rows, j, columns int) {
-	for i, bias := range p.bias[first : first+rows] {
-		row := p.c[(first+i)*p.n+j:][:columns]
-		for k := range row {
-			row[k] = bias
-		}
+// Fill sets every value of dst to v. A loop would set one value a cycle, and copy sets a vector.
+func Fill(dst []float32, v float32) {
+	n := min(len(dst), tileColumns)
+	for i := range dst[:n] {
+		dst[i] = v
+	}
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:min(n, 64*tileColumns)])
 	}
 }
 
@@ -92,7 +90,13 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	if p.computed != nil {
 		w.b = grown(w.b, terms*roundUp(count, tileColumns))
 		for column := 0; column < count; column += tileColumns {
-			p.computed.Panel(w.b[column*terms:][:tileColumns*terms], l, terms, j+column)
+			panel := w.b[column*terms:][:tileColumns*terms]
+			if l > 0 {
+				p.computed.Panel(panel, l-1, terms, j+column)
+				continue
+			}
+			Fill(panel[:tileColumns], 1) // by which the biases are multiplied
+			p.computed.Panel(panel[tileColumns:], 0, terms-1, j+column)
 		}
 		return columns{panels: w.b, rowB: tileColumns}
 	}
