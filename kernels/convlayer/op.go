@@ -91,7 +91,7 @@ var Conv2D = kernels.Declare(kernels.Op[Params]{
 })
 
 var implementations = []kernels.Makers[Params]{
-	kernels.Revised(4, kernels.InGo(newOwn, newOwnParallel)), // narrow rows keep their order
+	kernels.Revised(5, kernels.InGo(newOwn, newOwnParallel)), // biases are a term, and more layers slide
 	kernels.OpenBLAS(newBLAS),
 	kernels.Framework("", newFramework),
 	kernels.Revised(1, kernels.KernelText("", appendLayer)), // places are known when it is compiled

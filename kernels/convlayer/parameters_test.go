@@ -8,6 +8,7 @@ import (
 
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/kernels/matmul/gemm"
 	"crossover/pool"
 )
 
@@ -215,6 +216,8 @@ func TestSliding(t *testing.T) {
 		{&Conv2D, line2D(2, 3, 3, 1, 40).At(70)},
 		{&Conv2D, line2D(1, 2, 3, 2, 7).At(2*stripColumns + 300)},
 		{&Conv2D, line2D(7, 4, 5, 1, 6).At(45)},
+		{&Conv1D, line1D(3, gemm.SliderRows(), 5, 1).At(2*stripColumns + 50)},
+		{&Conv2D, line2D(2, gemm.SliderRows()-1, 3, 2, 9).At(500)},
 	} {
 		for _, name := range []string{"go", "go-parallel"} {
 			o := newOwnParallel(v.op.Params(v.shape), b.Pool).(*own)
@@ -224,7 +227,9 @@ func TestSliding(t *testing.T) {
 			kerneltest.Shapes(t, v.op, b, name, v.shape)
 		}
 	}
-	for _, s := range []kernels.Shape{line1D(3, 5, 5, 1).At(2000), line1D(3, 4, 5, 1).At(38), line1D(3, 4, 1, 1).At(191)} {
+	for _, s := range []kernels.Shape{
+		line1D(3, gemm.SliderRows()+1, 5, 1).At(2000), line1D(3, 4, 5, 1).At(38), line1D(3, 4, 1, 1).At(191), line1D(3, 6, 1, 1).At(287),
+	} {
 		o := newOwn(Conv1D.Params(s)).(*own)
 		if o.geometry = o.at(s); o.sliding() {
 			t.Errorf("%v slides", s)

@@ -47,7 +47,7 @@ func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
 	}
 	o.strips.own = o
 	g := p.geometry(1, 1)
-	if g.out <= mostSliding {
+	if g.out <= gemm.SliderRows() {
 		o.slides = newSlides(&p)
 	}
 	if g.slides() {
@@ -60,20 +60,20 @@ func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
 }
 
 const (
-	// mostSliding is the greatest number of outputs of a group that slides. On one core of an EPYC of family 26, layers of 1 to 64
-	// channels to one output took 0.4 to 0.95 of the time of products, to four outputs 0.5 to 0.97, and to six up to 1.2 times as
-	// long.
-	mostSliding = 4
-	// leastSliding is the least number of outputs in a row, and leastSlide the least number of products in a row of outputs for
-	// a row of a kernel, of a layer that slides and might not. 64 outputs by 3 weights took half the time, 33 by 3 and 64 by 1 up
-	// to 1.2 times as long.
-	leastSliding, leastSlide = 2 * panelColumns, 192
+	// leastSliding is the least number of outputs in a row of a layer that slides and might not.
+	leastSliding = 2 * panelColumns
+	// leastSlide is the least number of products in a row of outputs for a row of a kernel of such a layer, and slideEach the same
+	// for each output of a group. On one core of an EPYC of family 25, layers of 1 to 64 channels to one of 4 outputs took 0.3 to 0.6
+	// of the time of products with 100 to 4000 outputs in a row by 3 to 16 weights, to one of 12 outputs 0.5 to 0.9 with 600 and
+	// more, and 0.6 to 1.3 with 100. 40 outputs by 2 weights took up to 1.9 times as long.
+	leastSlide, slideEach = 192, 48
 )
 
 // sliding reports whether the layer of a call slides.
 func (o *own) sliding() bool {
-	width := o.geometry.outWidth
-	return o.rows == nil || o.slides.weights != nil && width >= leastSliding && width*o.geometry.kernel.Width >= leastSlide
+	g := &o.geometry
+	return o.rows == nil ||
+		o.slides.weights != nil && g.outWidth >= leastSliding && g.outWidth*g.kernel.Width >= max(leastSlide, slideEach*g.out)
 }
 
 // narrow reports whether each panel of the unrolled matrix has outputs of more than one row.
@@ -187,8 +187,9 @@ func newSlides(p *Params) slides {
 	return s
 }
 
-// stripColumns is the number of outputs in a strip, a multiple of a panel's. They stay in the nearest cache while the weights slide.
-const stripColumns = 64 * panelColumns
+// stripColumns is the number of outputs in a strip, a multiple of a panel's. Those of a group, 24 KiB at most, stay in the nearest
+// cache while the weights slide.
+const stripColumns = 32 * panelColumns
 
 // strip computes a strip of the outputs of a group from its arranged input: some columns of a row of each output. The strips
 // are numbered row by row.
@@ -201,13 +202,12 @@ func (s *slides) strip(y []float32, by *gemm.Slider, a *arranged, group int, bia
 	for o, bias := range biases {
 		gemm.Fill(y[o*positions:][:n], bias)
 	}
-	for l := 0; l < s.each; l += width {
-		t := a.term(l)
+	for t := (term{}); len(weights) > 0; t.skip(&a.geometry, width) {
+		x := a.values[a.kernelRow(t)+i*a.stride.Height*a.row()+first:]
 		for _, run := range s.runs {
-			t.column = run.column
-			x := a.values[a.start(t)+i*a.stride.Height*a.row()+first:]
-			by.Add(y, positions, n, weights[(l+run.at)*s.outputs:(l+run.to)*s.outputs], s.outputs, x, s.step)
+			by.Add(y, positions, n, weights[run.at*s.outputs:run.to*s.outputs], s.outputs, x[a.columns[run.column]:], s.step)
 		}
+		weights = weights[width*s.outputs:]
 	}
 }
 

@@ -2,22 +2,22 @@ package gemm
 
 import "fmt"
 
-// SliderRows is the greatest number of rows that a Slider multiplies at a time.
-const SliderRows = 6
+// SliderRows returns the greatest number of rows that a Slider multiplies at a time on this processor.
+func SliderRows() int { return tileRows }
 
 // Slider multiplies a few rows by matrices whose rows overlap, such as a filter's taps by a signal. Only one goroutine at a time
 // may use a Slider. Its zero value is ready.
 type Slider struct {
-	edge [SliderRows * tileColumns]float32 // sums that would reach beyond C
+	edge [mostTileRows * tileColumns]float32 // sums that would reach beyond C
 }
 
 // Add adds to c[i·rowC+j], for each i below rows and j below n, the sum over l of a[l·rows+i]·b[l·rowB+j]. c must not overlap b.
-// Add panics if rows is not from 1 to SliderRows, a is empty or not of whole rows, rowB is negative, rowC is below n where there
+// Add panics if rows is not from 1 to [SliderRows], a is empty or not of whole rows, rowB is negative, rowC is below n where there
 // are several rows, c is shorter than (rows−1)·rowC + n, or b is shorter than (len(a)/rows−1)·rowB + n. What b holds behind that
 // may be read and does not matter.
 func (s *Slider) Add(c []float32, rowC, n int, a []float32, rows int, b []float32, rowB int) {
-	if rows < 1 || rows > SliderRows || len(a) < 1 || len(a)%rows != 0 || rowB < 0 {
-		panic(fmt.Sprintf("gemm: %d values of A in %d rows and rows of B %d apart: want whole rows, 1 to %d, and at least 0 apart", len(a), rows, rowB, SliderRows))
+	if rows < 1 || rows > tileRows || len(a) < 1 || len(a)%rows != 0 || rowB < 0 {
+		panic(fmt.Sprintf("gemm: %d values of A in %d rows and rows of B %d apart: want whole rows, 1 to %d, and at least 0 apart", len(a), rows, rowB, tileRows))
 	}
 	if room := len(c) - n; n < 0 || room < 0 || rows > 1 && (rowC < n || rowC > room/(rows-1)) {
 		panic(fmt.Sprintf("gemm: C has %d values, want at least %d·%d + %d", len(c), rows-1, rowC, n))

@@ -10,7 +10,7 @@ import (
 func TestSlider(t *testing.T) {
 	everyKernel(t, func(t *testing.T) {
 		var slider Slider
-		for rows := 1; rows <= SliderRows; rows++ {
+		for rows := 1; rows <= SliderRows(); rows++ {
 			for _, n := range []int{0, 1, 15, 16, 17, 33, 64} {
 				for _, terms := range []int{1, 3, 8} {
 					for _, rowB := range []int{0, 1, 5} {
@@ -24,11 +24,13 @@ func TestSlider(t *testing.T) {
 	})
 	var slider Slider
 	for name, call := range map[string]func(){
-		"no terms":          func() { slider.Add(make([]float32, 1), 1, 1, nil, 1, make([]float32, 1), 1) },
-		"backwards":         func() { slider.Add(make([]float32, 1), 1, 1, make([]float32, 1), 1, make([]float32, 1), -1) },
-		"a short b":         func() { slider.Add(make([]float32, 16), 16, 16, make([]float32, 2), 1, make([]float32, 18), 3) },
-		"a short c":         func() { slider.Add(make([]float32, 19), 4, 16, make([]float32, 2), 2, make([]float32, 16), 3) },
-		"too many rows":     func() { slider.Add(make([]float32, 7), 1, 1, make([]float32, 7), 7, make([]float32, 1), 1) },
+		"no terms":  func() { slider.Add(make([]float32, 1), 1, 1, nil, 1, make([]float32, 1), 1) },
+		"backwards": func() { slider.Add(make([]float32, 1), 1, 1, make([]float32, 1), 1, make([]float32, 1), -1) },
+		"a short b": func() { slider.Add(make([]float32, 16), 16, 16, make([]float32, 2), 1, make([]float32, 18), 3) },
+		"a short c": func() { slider.Add(make([]float32, 19), 4, 16, make([]float32, 2), 2, make([]float32, 16), 3) },
+		"too many rows": func() {
+			slider.Add(make([]float32, 99), 1, 1, make([]float32, SliderRows()+1), SliderRows()+1, make([]float32, 1), 1)
+		},
 		"half a row":        func() { slider.Add(make([]float32, 2), 1, 1, make([]float32, 3), 2, make([]float32, 9), 1) },
 		"rows that overlap": func() { slider.Add(make([]float32, 64), 15, 16, make([]float32, 2), 2, make([]float32, 16), 1) },
 	} {
