@@ -98,15 +98,21 @@ func split(x reg.VecVirtual) (t, e reg.VecVirtual) {
 	VCMPPS(LessThan, Floats(approx.SmallestNormal), x, small)
 	VMULPS(Floats(approx.Lift), x, lifted)
 	VBLENDVPS(small, lifted, x, normal)
+	return splitNormal(normal, func(e reg.VecVirtual) {
+		VANDPS(Floats(approx.LiftExponent), small, small)
+		VSUBPS(small, e, e)
+	})
+}
 
+// splitNormal is split for numbers that are normal. lower appends instructions that correct e.
+func splitNormal(x reg.VecVirtual, lower func(e reg.VecVirtual)) (t, e reg.VecVirtual) {
 	Comment("x = (1+t)·2^e")
 	bits := YMM()
 	t, e = YMM(), YMM()
-	VPSUBD(Words(approx.SqrtHalfBits), normal, bits)
+	VPSUBD(Words(approx.SqrtHalfBits), x, bits)
 	VPSRAD(Imm(approx.FractionBits), bits, e)
 	VCVTDQ2PS(e, e)
-	VANDPS(Floats(approx.LiftExponent), small, small)
-	VSUBPS(small, e, e)
+	lower(e)
 	VPAND(Words(approx.FractionMask), bits, bits)
 	VPADDD(Words(approx.SqrtHalfBits), bits, bits)
 	VSUBPS(Floats(1), bits, t)
@@ -131,6 +137,15 @@ func logOf(t, e reg.VecVirtual) reg.VecVirtual {
 func Log(x reg.VecVirtual) reg.VecVirtual {
 	l := logOf(split(x))
 	logSpecials(x, l, 0)
+	return l
+}
+
+// LogNormal is approx.Log of positive normal numbers, and NaN for +Inf and NaN. Anything may come of other numbers.
+func LogNormal(x reg.VecVirtual) reg.VecVirtual {
+	l := logOf(splitNormal(x, func(reg.VecVirtual) {}))
+	special := YMM()
+	VCMPPS(NotLessThan, Floats(infinity), x, special)
+	VORPS(special, l, l)
 	return l
 }
 
