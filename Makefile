@@ -44,7 +44,7 @@ NEON  := turn mel onset elementwise glu decibels softmax norm reduce sampling ma
 	phase biquad recurrence
 TWINS := Op SameBits Touches Position Special Mpmath Loops Cells LSTM GRU EveryWidth Extremes Vector Layer Group Greedy \
 	Hostile Multiply Stays FIR Spectral Spread Chunks NoNumberOfTaps Lanes Unaligned Scale \
-	Cascade StateGoesOn Ladder Comb Envelope
+	Cascade StateGoesOn Ladder Comb Envelope Compressor
 arm64:
 	@qemu=$$(command -v qemu-aarch64) || { echo "arm64: no qemu-aarch64 (Debian packages qemu-user, libc6-arm64-cross)"; exit 0; }; \
 	GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -run '^Test('$$(echo $(TWINS) | tr ' ' '|')')' \

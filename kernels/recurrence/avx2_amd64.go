@@ -33,3 +33,36 @@ func combSIMD(line *float32, dst *float32, src *float32, n int, blend float32, f
 //
 //go:noescape
 func followSIMD(x *float32, n int, state *float64, vectors int, coefficients *[2][4]float64)
+
+// reduceSIMD sets dst[i] to the decibels by which src[i] is to be lowered, and to NaN if src[i] is infinite or NaN, for i from 0 to
+// n−1. curve is a magnitude that is not lowered, the threshold and half the knee in decibels, the factors in the knee and above
+// it, the nepers of a decibel, and the make-up in nepers. n must be a multiple of 8 and at least 8. It needs AVX2 and FMA.
+//
+//go:noescape
+func reduceSIMD(dst *float32, src *float32, n int, curve *[7][8]float32)
+
+// smoothSIMD smooths n samples of vectors·4 channels in place, with 1 or 2 vectors. The channels of a sample are successive, and
+// samples are width values apart. state has a value of each channel. coefficients are those of the attack and of the release, and
+// what they lack to 1, each in four lanes. The attack must be at least the release, and n at least 1. It needs AVX2 and FMA.
+//
+//go:noescape
+func smoothSIMD(x *float32, n int, width int, state *float64, vectors int, coefficients *[4][4]float64)
+
+// amplifySIMD sets dst[i] to src[i]·e^(makeup − levels[i]·perDecibel) for i from 0 to n−1. dst may be src. The rest is as in
+// reduceSIMD.
+//
+//go:noescape
+func amplifySIMD(dst *float32, src *float32, levels *float32, n int, curve *[7][8]float32)
+
+// smoothTwoSIMD smooths n samples of a channel at x and of one at y in place. n must be a multiple of 4 and at least 4. The rest is as in
+// smoothSIMD.
+//
+//go:noescape
+func smoothTwoSIMD(x *float32, y *float32, n int, state *float64, coefficients *[4][4]float64)
+
+// compressOneSIMD smooths n reductions of a channel, which are in levels. Meanwhile it computes the reductions of samples that are
+// 8 later, and the outputs of samples that are 8 earlier and whose reductions are smoothed. n must be a multiple of 8 and at least
+// 8. The rest is as in reduceSIMD, smoothSIMD and amplifySIMD.
+//
+//go:noescape
+func compressOneSIMD(dst *float32, src *float32, levels *float32, n int, state *float64, curve *[7][8]float32, coefficients *[4][4]float64)

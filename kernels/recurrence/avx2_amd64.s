@@ -4169,3 +4169,658 @@ DATA quad7fffffffffffffff<>+8(SB)/8, $0x7fffffffffffffff
 DATA quad7fffffffffffffff<>+16(SB)/8, $0x7fffffffffffffff
 DATA quad7fffffffffffffff<>+24(SB)/8, $0x7fffffffffffffff
 GLOBL quad7fffffffffffffff<>(SB), RODATA|NOPTR, $32
+
+// func reduceSIMD(dst *float32, src *float32, n int, curve *[7][8]float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·reduceSIMD(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ curve+24(FP), BX
+
+vector:
+	VMOVUPS (CX), Y0
+	VANDPS  word7fffffff<>+0(SB), Y0, Y0
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS (BX), Y1
+	VMAXPS  Y0, Y1, Y0
+
+	// x = (1+t)·2^e
+	VPSUBD    word3f3504f3<>+0(SB), Y0, Y1
+	VPSRAD    $0x17, Y1, Y2
+	VCVTDQ2PS Y2, Y2
+	VPAND     word007fffff<>+0(SB), Y1, Y1
+	VPADDD    word3f3504f3<>+0(SB), Y1, Y1
+	VSUBPS    word3f800000<>+0(SB), Y1, Y1
+
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	VMOVUPS      wordbd9c5ba1<>+0(SB), Y3
+	VFMADD213PS  word3e02ade2<>+0(SB), Y1, Y3
+	VFMADD213PS  wordbe06c288<>+0(SB), Y1, Y3
+	VFMADD213PS  word3e116d05<>+0(SB), Y1, Y3
+	VFMADD213PS  wordbe2a3924<>+0(SB), Y1, Y3
+	VFMADD213PS  word3e4cd005<>+0(SB), Y1, Y3
+	VFMADD213PS  wordbe800113<>+0(SB), Y1, Y3
+	VFMADD213PS  word3eaaaaaa<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD231PS  wordb95e8083<>+0(SB), Y2, Y3
+	VFNMADD231PS word3f000000<>+0(SB), Y4, Y3
+	VADDPS       Y1, Y3, Y3
+	VFMADD231PS  word3f318000<>+0(SB), Y2, Y3
+	VCMPPS       $0x15, word7f800000<>+0(SB), Y0, Y0
+	VORPS        Y0, Y3, Y3
+	VMULPS       word410af967<>+0(SB), Y3, Y3
+	VSUBPS       32(BX), Y3, Y3
+	VMOVUPS      64(BX), Y0
+	VADDPS       Y0, Y3, Y1
+	VXORPS       Y2, Y2, Y2
+
+	// A NaN stays again.
+	VMAXPS    Y1, Y2, Y1
+	VMULPS    96(BX), Y1, Y2
+	VMULPS    Y1, Y2, Y2
+	VCMPPS    $0x15, Y3, Y0, Y0
+	VMULPS    128(BX), Y3, Y3
+	VBLENDVPS Y0, Y2, Y3, Y3
+	VMOVUPS   Y3, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JNZ       vector
+	VZEROUPPER
+	RET
+
+DATA word3f3504f3<>+0(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+4(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+8(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+12(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+16(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+20(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+24(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+28(SB)/4, $0x3f3504f3
+GLOBL word3f3504f3<>(SB), RODATA|NOPTR, $32
+
+DATA word007fffff<>+0(SB)/4, $0x007fffff
+DATA word007fffff<>+4(SB)/4, $0x007fffff
+DATA word007fffff<>+8(SB)/4, $0x007fffff
+DATA word007fffff<>+12(SB)/4, $0x007fffff
+DATA word007fffff<>+16(SB)/4, $0x007fffff
+DATA word007fffff<>+20(SB)/4, $0x007fffff
+DATA word007fffff<>+24(SB)/4, $0x007fffff
+DATA word007fffff<>+28(SB)/4, $0x007fffff
+GLOBL word007fffff<>(SB), RODATA|NOPTR, $32
+
+DATA word3f800000<>+0(SB)/4, $0x3f800000
+DATA word3f800000<>+4(SB)/4, $0x3f800000
+DATA word3f800000<>+8(SB)/4, $0x3f800000
+DATA word3f800000<>+12(SB)/4, $0x3f800000
+DATA word3f800000<>+16(SB)/4, $0x3f800000
+DATA word3f800000<>+20(SB)/4, $0x3f800000
+DATA word3f800000<>+24(SB)/4, $0x3f800000
+DATA word3f800000<>+28(SB)/4, $0x3f800000
+GLOBL word3f800000<>(SB), RODATA|NOPTR, $32
+
+DATA wordbd9c5ba1<>+0(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+4(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+8(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+12(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+16(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+20(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+24(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+28(SB)/4, $0xbd9c5ba1
+GLOBL wordbd9c5ba1<>(SB), RODATA|NOPTR, $32
+
+DATA word3e02ade2<>+0(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+4(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+8(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+12(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+16(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+20(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+24(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+28(SB)/4, $0x3e02ade2
+GLOBL word3e02ade2<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe06c288<>+0(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+4(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+8(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+12(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+16(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+20(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+24(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+28(SB)/4, $0xbe06c288
+GLOBL wordbe06c288<>(SB), RODATA|NOPTR, $32
+
+DATA word3e116d05<>+0(SB)/4, $0x3e116d05
+DATA word3e116d05<>+4(SB)/4, $0x3e116d05
+DATA word3e116d05<>+8(SB)/4, $0x3e116d05
+DATA word3e116d05<>+12(SB)/4, $0x3e116d05
+DATA word3e116d05<>+16(SB)/4, $0x3e116d05
+DATA word3e116d05<>+20(SB)/4, $0x3e116d05
+DATA word3e116d05<>+24(SB)/4, $0x3e116d05
+DATA word3e116d05<>+28(SB)/4, $0x3e116d05
+GLOBL word3e116d05<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe2a3924<>+0(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+4(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+8(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+12(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+16(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+20(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+24(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+28(SB)/4, $0xbe2a3924
+GLOBL wordbe2a3924<>(SB), RODATA|NOPTR, $32
+
+DATA word3e4cd005<>+0(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+4(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+8(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+12(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+16(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+20(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+24(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+28(SB)/4, $0x3e4cd005
+GLOBL word3e4cd005<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe800113<>+0(SB)/4, $0xbe800113
+DATA wordbe800113<>+4(SB)/4, $0xbe800113
+DATA wordbe800113<>+8(SB)/4, $0xbe800113
+DATA wordbe800113<>+12(SB)/4, $0xbe800113
+DATA wordbe800113<>+16(SB)/4, $0xbe800113
+DATA wordbe800113<>+20(SB)/4, $0xbe800113
+DATA wordbe800113<>+24(SB)/4, $0xbe800113
+DATA wordbe800113<>+28(SB)/4, $0xbe800113
+GLOBL wordbe800113<>(SB), RODATA|NOPTR, $32
+
+DATA word3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
+GLOBL word3eaaaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA wordb95e8083<>+0(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+4(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+8(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+12(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+16(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+20(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+24(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+28(SB)/4, $0xb95e8083
+GLOBL wordb95e8083<>(SB), RODATA|NOPTR, $32
+
+DATA word3f000000<>+0(SB)/4, $0x3f000000
+DATA word3f000000<>+4(SB)/4, $0x3f000000
+DATA word3f000000<>+8(SB)/4, $0x3f000000
+DATA word3f000000<>+12(SB)/4, $0x3f000000
+DATA word3f000000<>+16(SB)/4, $0x3f000000
+DATA word3f000000<>+20(SB)/4, $0x3f000000
+DATA word3f000000<>+24(SB)/4, $0x3f000000
+DATA word3f000000<>+28(SB)/4, $0x3f000000
+GLOBL word3f000000<>(SB), RODATA|NOPTR, $32
+
+DATA word3f318000<>+0(SB)/4, $0x3f318000
+DATA word3f318000<>+4(SB)/4, $0x3f318000
+DATA word3f318000<>+8(SB)/4, $0x3f318000
+DATA word3f318000<>+12(SB)/4, $0x3f318000
+DATA word3f318000<>+16(SB)/4, $0x3f318000
+DATA word3f318000<>+20(SB)/4, $0x3f318000
+DATA word3f318000<>+24(SB)/4, $0x3f318000
+DATA word3f318000<>+28(SB)/4, $0x3f318000
+GLOBL word3f318000<>(SB), RODATA|NOPTR, $32
+
+DATA word7f800000<>+0(SB)/4, $0x7f800000
+DATA word7f800000<>+4(SB)/4, $0x7f800000
+DATA word7f800000<>+8(SB)/4, $0x7f800000
+DATA word7f800000<>+12(SB)/4, $0x7f800000
+DATA word7f800000<>+16(SB)/4, $0x7f800000
+DATA word7f800000<>+20(SB)/4, $0x7f800000
+DATA word7f800000<>+24(SB)/4, $0x7f800000
+DATA word7f800000<>+28(SB)/4, $0x7f800000
+GLOBL word7f800000<>(SB), RODATA|NOPTR, $32
+
+DATA word410af967<>+0(SB)/4, $0x410af967
+DATA word410af967<>+4(SB)/4, $0x410af967
+DATA word410af967<>+8(SB)/4, $0x410af967
+DATA word410af967<>+12(SB)/4, $0x410af967
+DATA word410af967<>+16(SB)/4, $0x410af967
+DATA word410af967<>+20(SB)/4, $0x410af967
+DATA word410af967<>+24(SB)/4, $0x410af967
+DATA word410af967<>+28(SB)/4, $0x410af967
+GLOBL word410af967<>(SB), RODATA|NOPTR, $32
+
+// func smoothSIMD(x *float32, n int, width int, state *float64, vectors int, coefficients *[4][4]float64)
+// Requires: AVX, FMA3
+TEXT ·smoothSIMD(SB), NOSPLIT, $0-48
+	MOVQ    x+0(FP), AX
+	MOVQ    n+8(FP), CX
+	MOVQ    width+16(FP), DX
+	MOVQ    state+24(FP), BX
+	MOVQ    vectors+32(FP), SI
+	MOVQ    coefficients+40(FP), DI
+	SHLQ    $0x02, DX
+	CMPQ    SI, $0x01
+	JE      one
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+
+sample2:
+	VMOVUPS     (AX), X2
+	VCVTPS2PD   X2, Y2
+	VMULPD      (DI), Y2, Y3
+	VMULPD      32(DI), Y2, Y2
+	VFMADD231PD 64(DI), Y0, Y3
+	VFMADD231PD 96(DI), Y0, Y2
+	VMAXPD      Y3, Y2, Y0
+	VCVTPD2PSY  Y0, X2
+	VMOVUPS     X2, (AX)
+	VMOVUPS     16(AX), X2
+	VCVTPS2PD   X2, Y2
+	VMULPD      (DI), Y2, Y3
+	VMULPD      32(DI), Y2, Y2
+	VFMADD231PD 64(DI), Y1, Y3
+	VFMADD231PD 96(DI), Y1, Y2
+	VMAXPD      Y3, Y2, Y1
+	VCVTPD2PSY  Y1, X2
+	VMOVUPS     X2, 16(AX)
+	ADDQ        DX, AX
+	DECQ        CX
+	JNZ         sample2
+	VMOVUPS     Y0, (BX)
+	VMOVUPS     Y1, 32(BX)
+	VZEROUPPER
+	RET
+
+one:
+	VMOVUPS (BX), Y0
+
+sample1:
+	VMOVUPS     (AX), X1
+	VCVTPS2PD   X1, Y1
+	VMULPD      (DI), Y1, Y2
+	VMULPD      32(DI), Y1, Y1
+	VFMADD231PD 64(DI), Y0, Y2
+	VFMADD231PD 96(DI), Y0, Y1
+	VMAXPD      Y2, Y1, Y0
+	VCVTPD2PSY  Y0, X1
+	VMOVUPS     X1, (AX)
+	ADDQ        DX, AX
+	DECQ        CX
+	JNZ         sample1
+	VMOVUPS     Y0, (BX)
+	VZEROUPPER
+	RET
+
+// func amplifySIMD(dst *float32, src *float32, levels *float32, n int, curve *[7][8]float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·amplifySIMD(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ levels+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ curve+32(FP), SI
+
+vector:
+	VMOVUPS (DX), Y0
+	VMULPS  160(SI), Y0, Y0
+	VMOVUPS 192(SI), Y1
+	VSUBPS  Y0, Y1, Y0
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y1
+	VMAXPS  Y0, Y1, Y1
+	VMOVUPS word42b20000<>+0(SB), Y0
+	VMINPS  Y1, Y0, Y1
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y1, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS word3f318000<>+0(SB), Y0, Y1
+	VFNMADD231PS wordb95e8083<>+0(SB), Y0, Y1
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y2
+	VFMADD213PS word3c091cf1<>+0(SB), Y1, Y2
+	VFMADD213PS word3d2aac79<>+0(SB), Y1, Y2
+	VFMADD213PS word3e2aaa49<>+0(SB), Y1, Y2
+	VFMADD213PS word3efffffe<>+0(SB), Y1, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD213PS Y1, Y1, Y2
+	VCVTPS2DQ   Y0, Y0
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS  word3f800000<>+0(SB), Y2, Y2
+	VPSRAD  $0x01, Y0, Y1
+	VPSUBD  Y1, Y0, Y0
+	VPSLLD  $0x17, Y1, Y1
+	VPADDD  word3f800000<>+0(SB), Y1, Y1
+	VMULPS  Y1, Y2, Y2
+	VPSLLD  $0x17, Y0, Y0
+	VPADDD  word3f800000<>+0(SB), Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	VMULPS  (CX), Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, BX
+	JNZ     vector
+	VZEROUPPER
+	RET
+
+DATA wordc2d00000<>+0(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+4(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+8(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+12(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+16(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+20(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+24(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+28(SB)/4, $0xc2d00000
+GLOBL wordc2d00000<>(SB), RODATA|NOPTR, $32
+
+DATA word42b20000<>+0(SB)/4, $0x42b20000
+DATA word42b20000<>+4(SB)/4, $0x42b20000
+DATA word42b20000<>+8(SB)/4, $0x42b20000
+DATA word42b20000<>+12(SB)/4, $0x42b20000
+DATA word42b20000<>+16(SB)/4, $0x42b20000
+DATA word42b20000<>+20(SB)/4, $0x42b20000
+DATA word42b20000<>+24(SB)/4, $0x42b20000
+DATA word42b20000<>+28(SB)/4, $0x42b20000
+GLOBL word42b20000<>(SB), RODATA|NOPTR, $32
+
+DATA word3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+GLOBL word3fb8aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA word3ab51220<>+0(SB)/4, $0x3ab51220
+DATA word3ab51220<>+4(SB)/4, $0x3ab51220
+DATA word3ab51220<>+8(SB)/4, $0x3ab51220
+DATA word3ab51220<>+12(SB)/4, $0x3ab51220
+DATA word3ab51220<>+16(SB)/4, $0x3ab51220
+DATA word3ab51220<>+20(SB)/4, $0x3ab51220
+DATA word3ab51220<>+24(SB)/4, $0x3ab51220
+DATA word3ab51220<>+28(SB)/4, $0x3ab51220
+GLOBL word3ab51220<>(SB), RODATA|NOPTR, $32
+
+DATA word3c091cf1<>+0(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+4(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+8(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+12(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+16(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+20(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+24(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+28(SB)/4, $0x3c091cf1
+GLOBL word3c091cf1<>(SB), RODATA|NOPTR, $32
+
+DATA word3d2aac79<>+0(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+4(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+8(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+12(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+16(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+20(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+24(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+28(SB)/4, $0x3d2aac79
+GLOBL word3d2aac79<>(SB), RODATA|NOPTR, $32
+
+DATA word3e2aaa49<>+0(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+4(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+8(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+12(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+16(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+20(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+24(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+28(SB)/4, $0x3e2aaa49
+GLOBL word3e2aaa49<>(SB), RODATA|NOPTR, $32
+
+DATA word3efffffe<>+0(SB)/4, $0x3efffffe
+DATA word3efffffe<>+4(SB)/4, $0x3efffffe
+DATA word3efffffe<>+8(SB)/4, $0x3efffffe
+DATA word3efffffe<>+12(SB)/4, $0x3efffffe
+DATA word3efffffe<>+16(SB)/4, $0x3efffffe
+DATA word3efffffe<>+20(SB)/4, $0x3efffffe
+DATA word3efffffe<>+24(SB)/4, $0x3efffffe
+DATA word3efffffe<>+28(SB)/4, $0x3efffffe
+GLOBL word3efffffe<>(SB), RODATA|NOPTR, $32
+
+// func smoothTwoSIMD(x *float32, y *float32, n int, state *float64, coefficients *[4][4]float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·smoothTwoSIMD(SB), NOSPLIT, $0-40
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         state+24(FP), BX
+	MOVQ         coefficients+32(FP), SI
+	VBROADCASTSD (BX), Y0
+	VBROADCASTSD 8(BX), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+
+samples:
+	VMOVUPS      (AX), X1
+	VMOVUPS      (CX), X2
+	VUNPCKLPD    X2, X1, X3
+	VCVTPS2PD    X3, Y3
+	VMULPD       (SI), Y3, Y4
+	VMULPD       32(SI), Y3, Y5
+	VUNPCKLPD    Y4, Y4, Y3
+	VUNPCKLPD    Y5, Y5, Y6
+	VFMADD231PD  64(SI), Y0, Y3
+	VFMADD231PD  96(SI), Y0, Y6
+	VMAXPD       Y3, Y6, Y0
+	VMOVAPS      Y0, Y3
+	VUNPCKHPD    Y4, Y4, Y4
+	VUNPCKHPD    Y5, Y5, Y5
+	VFMADD231PD  64(SI), Y0, Y4
+	VFMADD231PD  96(SI), Y0, Y5
+	VMAXPD       Y4, Y5, Y0
+	VPBLENDD     $0xcc, Y0, Y3, Y3
+	VCVTPD2PSY   Y3, X3
+	VUNPCKHPD    X2, X1, X1
+	VCVTPS2PD    X1, Y1
+	VMULPD       (SI), Y1, Y2
+	VMULPD       32(SI), Y1, Y4
+	VUNPCKLPD    Y2, Y2, Y1
+	VUNPCKLPD    Y4, Y4, Y5
+	VFMADD231PD  64(SI), Y0, Y1
+	VFMADD231PD  96(SI), Y0, Y5
+	VMAXPD       Y1, Y5, Y0
+	VMOVAPS      Y0, Y1
+	VUNPCKHPD    Y2, Y2, Y2
+	VUNPCKHPD    Y4, Y4, Y4
+	VFMADD231PD  64(SI), Y0, Y2
+	VFMADD231PD  96(SI), Y0, Y4
+	VMAXPD       Y2, Y4, Y0
+	VPBLENDD     $0xcc, Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VUNPCKLPD    X1, X3, X2
+	VMOVUPS      X2, (AX)
+	ADDQ         $0x10, AX
+	VUNPCKHPD    X1, X3, X1
+	VMOVUPS      X1, (CX)
+	ADDQ         $0x10, CX
+	SUBQ         $0x04, DX
+	JNZ          samples
+	VMOVSD       X0, (BX)
+	VEXTRACTF128 $0x01, Y0, X0
+	VMOVSD       X0, 8(BX)
+	VZEROUPPER
+	RET
+
+// func compressOneSIMD(dst *float32, src *float32, levels *float32, n int, state *float64, curve *[7][8]float32, coefficients *[4][4]float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·compressOneSIMD(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         levels+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         state+32(FP), SI
+	MOVQ         curve+40(FP), DI
+	MOVQ         coefficients+48(FP), R8
+	VBROADCASTSD (SI), Y0
+
+vector:
+	VMOVUPS     (DX), X1
+	VCVTPS2PD   X1, Y1
+	VMULPD      (R8), Y1, Y2
+	VMULPD      32(R8), Y1, Y3
+	VPERMPD     $0x00, Y2, Y1
+	VPERMPD     $0x00, Y3, Y4
+	VFMADD231PD 64(R8), Y0, Y1
+	VFMADD231PD 96(R8), Y0, Y4
+	VMAXPD      Y1, Y4, Y0
+	VMOVAPS     Y0, Y1
+	VMOVUPS     32(CX), Y4
+	VANDPS      word7fffffff<>+0(SB), Y4, Y4
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS (DI), Y5
+	VMAXPS  Y4, Y5, Y4
+
+	// x = (1+t)·2^e
+	VPSUBD    word3f3504f3<>+0(SB), Y4, Y5
+	VPSRAD    $0x17, Y5, Y7
+	VCVTDQ2PS Y7, Y7
+	VPAND     word007fffff<>+0(SB), Y5, Y5
+	VPADDD    word3f3504f3<>+0(SB), Y5, Y5
+	VSUBPS    word3f800000<>+0(SB), Y5, Y5
+
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	VMOVUPS      wordbd9c5ba1<>+0(SB), Y8
+	VFMADD213PS  word3e02ade2<>+0(SB), Y5, Y8
+	VFMADD213PS  wordbe06c288<>+0(SB), Y5, Y8
+	VFMADD213PS  word3e116d05<>+0(SB), Y5, Y8
+	VFMADD213PS  wordbe2a3924<>+0(SB), Y5, Y8
+	VFMADD213PS  word3e4cd005<>+0(SB), Y5, Y8
+	VFMADD213PS  wordbe800113<>+0(SB), Y5, Y8
+	VFMADD213PS  word3eaaaaaa<>+0(SB), Y5, Y8
+	VMULPS       Y5, Y5, Y9
+	VMULPS       Y5, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  wordb95e8083<>+0(SB), Y7, Y8
+	VFNMADD231PS word3f000000<>+0(SB), Y9, Y8
+	VADDPS       Y5, Y8, Y8
+	VFMADD231PS  word3f318000<>+0(SB), Y7, Y8
+	VCMPPS       $0x15, word7f800000<>+0(SB), Y4, Y4
+	VORPS        Y4, Y8, Y8
+	VMULPS       word410af967<>+0(SB), Y8, Y8
+	VSUBPS       32(DI), Y8, Y8
+	VMOVUPS      64(DI), Y4
+	VADDPS       Y4, Y8, Y5
+	VXORPS       Y7, Y7, Y7
+
+	// A NaN stays again.
+	VMAXPS      Y5, Y7, Y5
+	VMULPS      96(DI), Y5, Y7
+	VMULPS      Y5, Y7, Y7
+	VCMPPS      $0x15, Y8, Y4, Y4
+	VMULPS      128(DI), Y8, Y8
+	VBLENDVPS   Y4, Y7, Y8, Y8
+	VMOVUPS     Y8, 32(DX)
+	VPERMPD     $0x55, Y2, Y4
+	VPERMPD     $0x55, Y3, Y5
+	VFMADD231PD 64(R8), Y0, Y4
+	VFMADD231PD 96(R8), Y0, Y5
+	VMAXPD      Y4, Y5, Y0
+	VPBLENDD    $0x0c, Y0, Y1, Y1
+	VPERMPD     $0xaa, Y2, Y4
+	VPERMPD     $0xaa, Y3, Y5
+	VFMADD231PD 64(R8), Y0, Y4
+	VFMADD231PD 96(R8), Y0, Y5
+	VMAXPD      Y4, Y5, Y0
+	VPBLENDD    $0x30, Y0, Y1, Y1
+	VPERMPD     $0xff, Y2, Y2
+	VPERMPD     $0xff, Y3, Y3
+	VFMADD231PD 64(R8), Y0, Y2
+	VFMADD231PD 96(R8), Y0, Y3
+	VMAXPD      Y2, Y3, Y0
+	VPBLENDD    $0xc0, Y0, Y1, Y1
+	VCVTPD2PSY  Y1, X6
+	VMOVUPS     16(DX), X1
+	VCVTPS2PD   X1, Y1
+	VMULPD      (R8), Y1, Y2
+	VMULPD      32(R8), Y1, Y3
+	VPERMPD     $0x00, Y2, Y1
+	VPERMPD     $0x00, Y3, Y4
+	VFMADD231PD 64(R8), Y0, Y1
+	VFMADD231PD 96(R8), Y0, Y4
+	VMAXPD      Y1, Y4, Y0
+	VMOVAPS     Y0, Y1
+	VMOVUPS     -32(DX), Y4
+	VMULPS      160(DI), Y4, Y4
+	VMOVUPS     192(DI), Y5
+	VSUBPS      Y4, Y5, Y4
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y5
+	VMAXPS  Y4, Y5, Y5
+	VMOVUPS word42b20000<>+0(SB), Y4
+	VMINPS  Y5, Y4, Y5
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y5, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS word3f318000<>+0(SB), Y4, Y5
+	VFNMADD231PS wordb95e8083<>+0(SB), Y4, Y5
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y7
+	VFMADD213PS word3c091cf1<>+0(SB), Y5, Y7
+	VFMADD213PS word3d2aac79<>+0(SB), Y5, Y7
+	VFMADD213PS word3e2aaa49<>+0(SB), Y5, Y7
+	VFMADD213PS word3efffffe<>+0(SB), Y5, Y7
+	VMULPS      Y5, Y7, Y7
+	VFMADD213PS Y5, Y5, Y7
+	VCVTPS2DQ   Y4, Y4
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS      word3f800000<>+0(SB), Y7, Y7
+	VPSRAD      $0x01, Y4, Y5
+	VPSUBD      Y5, Y4, Y4
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      word3f800000<>+0(SB), Y5, Y5
+	VMULPS      Y5, Y7, Y7
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      word3f800000<>+0(SB), Y4, Y4
+	VMULPS      Y4, Y7, Y7
+	VMULPS      -32(CX), Y7, Y7
+	VMOVUPS     Y7, -32(AX)
+	VPERMPD     $0x55, Y2, Y4
+	VPERMPD     $0x55, Y3, Y5
+	VFMADD231PD 64(R8), Y0, Y4
+	VFMADD231PD 96(R8), Y0, Y5
+	VMAXPD      Y4, Y5, Y0
+	VPBLENDD    $0x0c, Y0, Y1, Y1
+	VPERMPD     $0xaa, Y2, Y4
+	VPERMPD     $0xaa, Y3, Y5
+	VFMADD231PD 64(R8), Y0, Y4
+	VFMADD231PD 96(R8), Y0, Y5
+	VMAXPD      Y4, Y5, Y0
+	VPBLENDD    $0x30, Y0, Y1, Y1
+	VPERMPD     $0xff, Y2, Y2
+	VPERMPD     $0xff, Y3, Y3
+	VFMADD231PD 64(R8), Y0, Y2
+	VFMADD231PD 96(R8), Y0, Y3
+	VMAXPD      Y2, Y3, Y0
+	VPBLENDD    $0xc0, Y0, Y1, Y1
+	VCVTPD2PSY  Y1, X1
+	VINSERTF128 $0x01, X1, Y6, Y6
+	VMOVUPS     Y6, (DX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	SUBQ        $0x08, BX
+	JNZ         vector
+	VMOVSD      X0, (SI)
+	VZEROUPPER
+	RET

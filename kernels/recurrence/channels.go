@@ -38,6 +38,7 @@ type pace struct {
 	together       int // channels that hardly take longer than one
 	perMicrosecond int // samples of these that take about a microsecond
 	least          int // channels from which on vector code takes less time than Go, if the kernel has it
+	rest           int // channels beside whole vectors up to which one and two take less time than another vector
 }
 
 // overChannels returns a loop over channels whose states are float64. build makes the kernel of a worker.
@@ -46,7 +47,7 @@ func overChannels[P any](values int, speed pace, build func(p P) kernel) kernels
 		each := make([]*filter, workers)
 		most := pair
 		for i := range each {
-			each[i] = newFilter(values, speed.least, build(p))
+			each[i] = newFilter(values, speed, build(p))
 			most = each[i].most
 		}
 		return kernels.Loop{
@@ -76,15 +77,15 @@ type filter struct {
 	kernel
 	values int // of a state
 	wide   wide
-	least  int // channels for wide
+	speed  pace
 	most   int // channels at a time
 
 	states []float64 // as wide has them
 	x      []float32
 }
 
-func newFilter(values, least int, k kernel) *filter {
-	f := &filter{kernel: k, values: values, least: least, most: pair}
+func newFilter(values int, speed pace, k kernel) *filter {
+	f := &filter{kernel: k, values: values, speed: speed, most: pair}
 	if w, ok := k.(wide); ok && haveSIMD {
 		f.wide, f.most = w, widest
 		f.states = make([]float64, 2*values*widest)
@@ -96,8 +97,11 @@ func newFilter(values, least int, k kernel) *filter {
 // next returns how many of some channels are filtered next. Vectors are divided evenly, because a few take almost as long as
 // many.
 func (f *filter) next(left int) int {
-	if f.wide == nil || left < f.least {
+	if f.wide == nil || left < f.speed.least {
 		return min(left, pair)
+	}
+	if rest := left % lanes; rest <= f.speed.rest && rest < left {
+		left -= rest
 	}
 	vectors := (left-1)/lanes + 1
 	turns := (vectors-1)/(widest/lanes) + 1
@@ -106,7 +110,7 @@ func (f *filter) next(left int) int {
 
 // run filters the channels from c to end−1, which are as many as next says, of n samples each.
 func (f *filter) run(state []float64, dst, src []float32, c, end, n int) {
-	if f.wide != nil && end-c >= f.least {
+	if f.wide != nil && end-c >= f.speed.least {
 		f.many(state, dst[c*n:end*n], src[c*n:end*n], n)
 		return
 	}

@@ -50,7 +50,9 @@ var Compressor = declare(family[CompressorParams]{
 	},
 	flops: 50, threads: 1, // a logarithm and an exponential
 	by: []kernels.Makers[CompressorParams]{
-		overChannels(1, pace{together: 1, perMicrosecond: 256}, func(p CompressorParams) kernel { return newCompressor(p) }),
+		kernels.Revised(1, overChannels(1, pace{together: 1, perMicrosecond: 512, least: lanes, rest: pair}, func(p CompressorParams) kernel {
+			return newCompressor(p)
+		})), // Vector code.
 		kernels.KernelText("", perChannel(compressorSource, 8, func(p CompressorParams) []any {
 			c := newCompressor(p)
 			return []any{float32(c.attack), float32(c.release), c.quiet, c.threshold, c.knee / 2, c.curve, c.slope, c.perDecibel, c.makeup}
@@ -95,11 +97,11 @@ func (p CompressorParams) reduction(level float64) float64 {
 	return slope * over
 }
 
-// compressor is a compressor on a processor. The logarithms and exponentials of a block are vectors of float32: they do not
-// wait for each other, as the samples of the follower do.
+// compressor is a compressor on a processor. Only the follower waits for the sample before. The reductions of a block, and then
+// its gains, are vectors of float32.
 type compressor struct {
-	follower
-	quiet      float32 // a magnitude that is not lowered, just below those that are
+	envelope           // of the reductions
+	quiet      float32 // a magnitude that is not lowered, just below those that are; a normal number
 	threshold  float32 // decibels
 	knee       float32 // decibels
 	curve      float32 // (1 − 1/r)/2k
@@ -107,82 +109,133 @@ type compressor struct {
 	perDecibel float32 // nepers
 	makeup     float32 // nepers
 
-	levels [pair][settleEvery]float32 // of a block, and then its gains
+	greater  bool                   // whether smoothGo is the follower
+	smoother [4][lanes]float64      // attack, release, and what they lack to 1, in all lanes
+	curves   [7][eight]float32      // quiet, threshold, half of the knee, curve, slope, perDecibel and makeup, in all lanes
+	levels   [turn * widest]float32 // reductions of a block, and then smoothed ones
 }
 
-// decibelsPerNeper is 20·log₁₀ e.
-const decibelsPerNeper = 20 * math.Log10E
+const (
+	// eight is the number of samples in a vector.
+	eight = 8
+
+	// turn is the number of samples of many channels whose reductions are kept. With more, they would not fit into the nearest
+	// cache beside the samples.
+	turn = 64
+
+	// decibelsPerNeper is 20·log₁₀ e.
+	decibelsPerNeper = 20 * math.Log10E
+)
 
 func newCompressor(p CompressorParams) *compressor {
 	c := &compressor{
-		follower:  follower{stepOf(p.Attack, p.SampleRate), stepOf(p.Release, p.SampleRate)},
+		envelope:  *newEnvelope(stepOf(p.Attack, p.SampleRate), stepOf(p.Release, p.SampleRate)),
 		quiet:     float32(math.Pow(10, (p.Threshold-p.Knee/2)/20) * (1 - 1e-5)),
-		threshold: float32(p.Threshold), knee: float32(p.Knee), slope: float32(1 - 1/p.Ratio),
+		threshold: float32(p.Threshold), slope: float32(1 - 1/p.Ratio),
 		perDecibel: 1 / decibelsPerNeper, makeup: float32(p.Makeup / decibelsPerNeper),
 	}
 	if p.Knee > 0 {
-		c.curve = float32((1 - 1/p.Ratio) / (2 * p.Knee))
+		c.knee, c.curve = float32(p.Knee), float32((1-1/p.Ratio)/(2*p.Knee))
+	}
+	c.greater = haveSIMD && c.attack >= c.release
+	for k, v := range []float64{c.attack, c.release, 1 - c.attack, 1 - c.release} {
+		for i := range lanes {
+			c.smoother[k][i] = v
+		}
+	}
+	for k, v := range []float32{c.quiet, c.threshold, c.knee / 2, c.curve, c.slope, c.perDecibel, c.makeup} {
+		for i := range eight {
+			c.curves[k][i] = v
+		}
 	}
 	return c
 }
 
-func (c *compressor) one(state []float64, dst, src []float32) {
-	levels, s := c.measure(0, src), state[0]
-	for i, level := range levels {
-		d := float64(c.reduction(level)) - s
-		s += c.coefficient(d) * d
-		levels[i] = c.makeup - float32(s)*c.perDecibel
+// oneGo is [kernel]'s one, stage by stage.
+func (c *compressor) oneGo(state []float64, dst, src []float32) {
+	levels := c.levels[:len(src)]
+	c.reduce(levels, src)
+	if c.greater {
+		state[0] = c.smoothGo(state[0], levels)
+	} else {
+		c.envelope.one(state, levels, levels)
 	}
-	state[0] = s
-	apply(dst, src, levels)
+	c.amplify(dst, src, levels)
 }
 
+// two is [kernel]'s.
 func (c *compressor) two(state []float64, dst0, dst1, src0, src1 []float32) {
-	levels0, levels1 := c.measure(0, src0), c.measure(1, src1)
-	levels1 = levels1[:len(levels0)]
-	s0, s1 := state[0], state[1]
-	for i, level := range levels0 {
-		d0, d1 := float64(c.reduction(level))-s0, float64(c.reduction(levels1[i]))-s1
-		s0 += c.coefficient(d0) * d0
-		s1 += c.coefficient(d1) * d1
-		levels0[i], levels1[i] = c.makeup-float32(s0)*c.perDecibel, c.makeup-float32(s1)*c.perDecibel
-	}
-	state[0], state[1] = s0, s1
-	apply(dst0, src0, levels0)
-	apply(dst1, src1, levels1)
+	n := len(src0)
+	levels0, levels1 := c.levels[:n], c.levels[settleEvery:][:n]
+	c.reduce(levels0, src0)
+	c.reduce(levels1, src1[:n])
+	c.smoothTwo(state, levels0, levels1)
+	c.amplify(dst0, src0, levels0)
+	c.amplify(dst1, src1[:n], levels1)
 }
 
-// measure returns the levels of samples in nepers. A sample below quiet counts as quiet, because the level of silence is infinite.
-func (c *compressor) measure(lane int, src []float32) []float32 {
-	levels, quiet := c.levels[lane][:len(src)], c.quiet
+// reduceGo sets dst[i] to the decibels by which src[i] is to be lowered. A sample below quiet counts as quiet, because the level of
+// silence is infinite. An infinite sample counts as NaN: its reduction would make the gains of all later ones NaN in any case.
+// Products are rounded as in [tangent].
+func (c *compressor) reduceGo(dst, src []float32) {
+	dst = dst[:len(src)]
 	for i, x := range src {
 		x = float32(magnitude(x))
-		if x < quiet {
-			x = quiet
+		if x < c.quiet {
+			x = c.quiet
+		} else if x > math.MaxFloat32 {
+			x = float32(math.NaN())
 		}
-		levels[i] = x
+		dst[i] = x
 	}
-	elementwise.Logs(levels, levels)
-	return levels
+	elementwise.Logs(dst, dst)
+	for i, level := range dst {
+		dst[i] = c.reduction(level)
+	}
 }
 
 // reduction returns by how many decibels a level in nepers is to be lowered.
 func (c *compressor) reduction(level float32) float32 {
-	over := level*decibelsPerNeper - c.threshold
-	switch {
-	case 2*over < -c.knee:
+	over := float32(level*decibelsPerNeper) - c.threshold
+	switch half := c.knee / 2; {
+	case over < -half:
 		return 0
-	case 2*over <= c.knee:
-		return c.curve * (over + c.knee/2) * (over + c.knee/2)
+	case over <= half:
+		return float32(c.curve*(over+half)) * (over + half)
 	}
 	return c.slope * over
 }
 
-// apply multiplies samples by the exponentials of gains in nepers.
-func apply(dst, src, gains []float32) {
-	elementwise.Exps(gains, gains)
-	dst, gains = dst[:len(src)], gains[:len(src)]
+// smoothGo replaces reductions by smoothed ones, and returns the value after s. Where the attack is at least as fast as the
+// release, the right one of two steps is the one that ends at the greater value. So there is nothing to guess, and a step waits
+// for a fused multiplication and a comparison only. s must not be infinite, because not both steps may end at NaN.
+func (c *compressor) smoothGo(s float64, levels []float32) float64 {
+	keepAttack, keepRelease := 1-c.attack, 1-c.release
+	for i, v := range levels {
+		a, r := math.FMA(keepAttack, s, c.attack*float64(v)), math.FMA(keepRelease, s, c.release*float64(v))
+		if s = r; a > r {
+			s = a
+		}
+		levels[i] = float32(s)
+	}
+	return s
+}
+
+// finite makes infinities NaNs, which a step of a follower makes of them in any case.
+func finite(state []float64) {
+	for i, v := range state {
+		state[i] = v + 0*v
+	}
+}
+
+// amplifyGo multiplies samples by the gains for smoothed reductions. It changes those.
+func (c *compressor) amplifyGo(dst, src, levels []float32) {
+	levels, dst = levels[:len(src)], dst[:len(src)]
+	for i, s := range levels {
+		levels[i] = c.makeup - float32(s*c.perDecibel)
+	}
+	elementwise.Exps(levels, levels)
 	for i, x := range src {
-		dst[i] = x * gains[i]
+		dst[i] = x * levels[i]
 	}
 }

@@ -1,7 +1,9 @@
 package recurrence
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"crossover/kernels"
@@ -56,6 +58,152 @@ func TestCompressorCurve(t *testing.T) {
 	}
 	if y := outputs(t, NewCompressor, CompressorParams{Threshold: -20, Ratio: 4, SampleRate: 1000}, 0, 1e-42); y[0] != 0 || y[1] != 1e-42 {
 		t.Errorf("silence becomes %v", y)
+	}
+}
+
+// unusualCompressors have no knee, the widest one, a ratio of 1, an infinite one, an attack that is slower than the release, and
+// times of 0.
+var unusualCompressors = []CompressorParams{
+	{-20, 4, 6, 0.005, 0.1, 6, 44100}, {-30, math.Inf(1), 0, 0, 0.5, 0, 48000}, {0, 1, 10, 0.1, 0.2, -20, 48000},
+	{-120, 2, 120, 0, 0, 120, 96000}, {20, 3, 0, 1000, 1000, -120, 192000}, {-40, 8, 12, 0.2, 0.003, 0, 44100}, {-20, 4, 6, 0.1, 0, 0, 44100},
+}
+
+func TestCompressorVectors(t *testing.T) {
+	for _, p := range unusualCompressors[:6] {
+		if testing.Short() && p != unusualCompressors[0] && p != unusualCompressors[5] {
+			continue
+		}
+		testVectors(t, &Compressor, p, func(p CompressorParams) kernel { return newCompressor(p) })
+	}
+	testApart(t, &Compressor, Compressor.Params(kernels.Shape{}))
+}
+
+// The vector code of a compressor has the bits of the Go code, which calls the same logarithms and exponentials. NaNs may have
+// other bits.
+func TestCompressorSameBits(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, p := range unusualCompressors {
+		c := newCompressor(p)
+		edge := float32(math.Pow(10, (p.Threshold-p.Knee/2)/20))
+		far := float32(math.Pow(10, (p.Threshold+p.Knee/2)/20))
+		for n := range 61 {
+			src := make([]float32, n+1)
+			for i := range src {
+				src[i] = float32(unusual(random, 0.2))
+				switch random.IntN(8) {
+				case 0:
+					src[i] = float32(float64(edge) * (1 + 2e-5*random.NormFloat64()))
+				case 1:
+					src[i] = -float32(float64(far) * (1 + 1e-6*random.NormFloat64()))
+				}
+			}
+			for _, x := range [][]float32{src, src[1:]} {
+				got, want := make([]float32, len(x)), make([]float32, len(x))
+				c.reduce(got, x)
+				c.reduceGo(want, x)
+				sameBits(t, fmt.Sprintf("%+v: reduction", p), got, want, x)
+				levels := append([]float32(nil), want...)
+				copy(got, x)
+				c.amplify(got, got, append([]float32(nil), levels...))
+				c.amplifyGo(want, x, levels)
+				sameBits(t, fmt.Sprintf("%+v: output", p), got, want, x)
+			}
+		}
+	}
+}
+
+func sameBits(t *testing.T, what string, got, want, x []float32) {
+	t.Helper()
+	for i, v := range got {
+		if math.Float32bits(v) != math.Float32bits(want[i]) && (v == v || want[i] == want[i]) {
+			t.Fatalf("%s of value %d of %d, %g, is %g, want %g", what, i, len(got), x[i], v, want[i])
+		}
+	}
+}
+
+// The vector code of a block has the bits of the Go code, and its follower hardly differs from that of an envelope.
+func TestCompressorBlocksSameBits(t *testing.T) {
+	if !haveSIMD {
+		t.Skip("this processor has no vector code")
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, p := range unusualCompressors {
+		c, exact := newCompressor(p), newEnvelope(stepOf(p.Attack, p.SampleRate), stepOf(p.Release, p.SampleRate))
+		for n := 1; n <= 40; n++ {
+			for count := 1; count <= widest; count++ {
+				if testing.Short() && n != count && n%8 != count%8 {
+					continue
+				}
+				width := (count-1)/lanes*lanes + lanes
+				x, state := make([]float32, n*width), make([]float64, width)
+				for i := range x {
+					x[i] = float32(unusual(random, 0.01))
+				}
+				for i := range state {
+					state[i] = 40 * random.Float64()
+				}
+				if count > 2 {
+					state[1] = math.Inf(1)
+				}
+				want, end := make([]float32, len(x)), append([]float64(nil), state...)
+				src, levels := make([]float32, n), make([]float32, n)
+				for channel := range count {
+					for i := range src {
+						src[i] = x[i*width+channel]
+					}
+					c.reduceGo(levels, src)
+					ends, near := end[channel:channel+1], append([]float32(nil), levels...)
+					if e := []float64{ends[0]}; c.greater {
+						finite(ends)
+						ends[0] = c.smoothGo(ends[0], levels)
+						exact.one(e, near, near)
+						for i, v := range near {
+							if off := math.Abs(float64(v - levels[i])); off > 1e-6*float64(v) {
+								t.Fatalf("%+v: %d: smoothed to %g, want %g", p, i, levels[i], v)
+							}
+						}
+					} else {
+						c.envelope.one(ends, levels, levels)
+					}
+					c.amplifyGo(src, src, levels)
+					for i, v := range src {
+						want[i*width+channel] = v
+					}
+				}
+				got, what := append([]float32(nil), x...), fmt.Sprintf("%+v: %d channels of %d samples: output", p, count, n)
+				if count > pair {
+					for i := range got {
+						if i%width >= count {
+							got[i], want[i] = 0, 0
+						}
+					}
+					states := append(append([]float64(nil), state...), make([]float64, width)...)
+					kernel(c).(wide).many(states, got, width)
+					copy(state, states)
+				} else {
+					row := make([]float32, pair*n)
+					for i := range row {
+						row[i] = x[i%n*width+i/n]
+					}
+					if count == 1 {
+						c.one(state[:1], row[:n], row[:n])
+					} else {
+						c.two(state[:pair], row[:n], row[n:], row[:n], row[n:])
+					}
+					for i := range got {
+						if got[i] = 0; i%width < count {
+							got[i] = row[i%width*n+i/width]
+						}
+					}
+				}
+				sameBits(t, what, got, want, x)
+				for i, v := range state[:count] {
+					if math.Float64bits(v) != math.Float64bits(end[i]) && (v == v || end[i] == end[i]) {
+						t.Fatalf("%s: the state of channel %d is %g, want %g", what, i, v, end[i])
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -6,8 +6,9 @@
 // one piece. Coefficients are constant during a call. Parameters do not change from channel to channel.
 //
 // A processor core computes channels two at a time, because one channel alone mostly waits for its last sample. By AVX2 or
-// NEON it computes up to 24 channels of a ladder or an envelope at a time, and eight samples of a comb, with the same bits.
-// Several cores divide the channels. A GPU has one thread for each channel; only the comb filter has more. So one long channel is fastest on one
+// NEON it computes up to 24 channels of a ladder, an envelope or a compressor at a time, and eight samples of a comb, with the
+// same bits. While one channel of a compressor waits, it computes the levels and gains of other samples. Several cores divide
+// the channels. A GPU has one thread for each channel; only the comb filter has more. So one long channel is fastest on one
 // processor core, and many channels may be fastest on a GPU.
 //
 // State is float64, as a slow envelope moves by less than a float32 can hold. A GPU computes with the sum of two float32 in

@@ -8397,6 +8397,768 @@ sample1:
 	FSTPQ (F6, F5), (R2)
 	RET
 
+// func reduceSIMD(dst *float32, src *float32, n int, curve *[7][8]float32)
+TEXT ·reduceSIMD(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R26
+	FMOVQ 192(R26), F18
+	FMOVQ 224(R26), F17
+	FMOVQ 240(R26), F16
+	FMOVQ 256(R26), F15
+	FMOVQ 400(R26), F14
+	FMOVQ 416(R26), F13
+	FMOVQ 432(R26), F12
+	FMOVQ 448(R26), F11
+	FMOVQ 464(R26), F10
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD curve+24(FP), R3
+
+vector:
+	FLDPQ (R1), (F1, F0)
+	WORD $0x4e321c23 // and v3.16b, v1.16b, v18.16b
+	WORD $0x4e321c02 // and v2.16b, v0.16b, v18.16b
+
+	// A NaN stays, because it is the second operand.
+	FLDPQ (R3), (F1, F0)
+	WORD $0x4e23f427 // fmax v7.4s, v1.4s, v3.4s
+	WORD $0x4e22f405 // fmax v5.4s, v0.4s, v2.4s
+
+	// x = (1+t)·2^e
+	WORD $0x6eb184e3 // sub v3.4s, v7.4s, v17.4s
+	WORD $0x6eb184a2 // sub v2.4s, v5.4s, v17.4s
+	WORD $0x4f290461 // sshr v1.4s, v3.4s, #23
+	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
+	WORD $0x4e21d826 // scvtf v6.4s, v1.4s
+	WORD $0x4e21d804 // scvtf v4.4s, v0.4s
+	WORD $0x4e301c61 // and v1.16b, v3.16b, v16.16b
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
+	WORD $0x4eb18421 // add v1.4s, v1.4s, v17.4s
+	WORD $0x4eb18400 // add v0.4s, v0.4s, v17.4s
+	WORD $0x4eafd429 // fsub v9.4s, v1.4s, v15.4s
+	WORD $0x4eafd408 // fsub v8.4s, v0.4s, v15.4s
+
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	FMOVQ 272(R26), F2
+	FMOVQ 288(R26), F1
+	FMOVQ 288(R26), F0
+	WORD $0x4e22cd21 // fmla v1.4s, v9.4s, v2.4s
+	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	FMOVQ 304(R26), F3
+	FMOVQ 304(R26), F2
+	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
+	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	FMOVQ 320(R26), F1
+	FMOVQ 320(R26), F0
+	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
+	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	FMOVQ 336(R26), F3
+	FMOVQ 336(R26), F2
+	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
+	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	FMOVQ 352(R26), F1
+	FMOVQ 352(R26), F0
+	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
+	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	FMOVQ 368(R26), F3
+	FMOVQ 368(R26), F2
+	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
+	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	FMOVQ 384(R26), F1
+	FMOVQ 384(R26), F0
+	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
+	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x6e29dd23 // fmul v3.4s, v9.4s, v9.4s
+	WORD $0x6e28dd02 // fmul v2.4s, v8.4s, v8.4s
+	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x4e26cdc1 // fmla v1.4s, v14.4s, v6.4s
+	WORD $0x4e24cdc0 // fmla v0.4s, v14.4s, v4.4s
+	WORD $0x4ea3cda1 // fmls v1.4s, v13.4s, v3.4s
+	WORD $0x4ea2cda0 // fmls v0.4s, v13.4s, v2.4s
+	WORD $0x4e29d423 // fadd v3.4s, v1.4s, v9.4s
+	WORD $0x4e28d402 // fadd v2.4s, v0.4s, v8.4s
+	WORD $0x4e26cd83 // fmla v3.4s, v12.4s, v6.4s
+	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
+	WORD $0x6ea7e560 // fcmgt v0.4s, v11.4s, v7.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x6ea5e560 // fcmgt v0.4s, v11.4s, v5.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4ea11c61 // orr v1.16b, v3.16b, v1.16b
+	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x6e2adc23 // fmul v3.4s, v1.4s, v10.4s
+	WORD $0x6e2adc02 // fmul v2.4s, v0.4s, v10.4s
+	FLDPQ 32(R3), (F1, F0)
+	WORD $0x4ea1d469 // fsub v9.4s, v3.4s, v1.4s
+	WORD $0x4ea0d448 // fsub v8.4s, v2.4s, v0.4s
+	FLDPQ 64(R3), (F7, F6)
+	WORD $0x4e27d522 // fadd v2.4s, v9.4s, v7.4s
+	WORD $0x4e26d501 // fadd v1.4s, v8.4s, v6.4s
+	WORD $0x4f000400 // movi v0.4s, #0
+
+	// A NaN stays again.
+	WORD $0x4e22f403 // fmax v3.4s, v0.4s, v2.4s
+	WORD $0x4e21f402 // fmax v2.4s, v0.4s, v1.4s
+	FLDPQ 96(R3), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6ea7e520 // fcmgt v0.4s, v9.4s, v7.4s
+	WORD $0x6e205803 // mvn v3.16b, v0.16b
+	WORD $0x6ea6e500 // fcmgt v0.4s, v8.4s, v6.4s
+	WORD $0x6e205802 // mvn v2.16b, v0.16b
+	FLDPQ 128(R3), (F1, F0)
+	WORD $0x6e21dd21 // fmul v1.4s, v9.4s, v1.4s
+	WORD $0x6e20dd00 // fmul v0.4s, v8.4s, v0.4s
+	WORD $0x6ea31ca1 // bit v1.16b, v5.16b, v3.16b
+	WORD $0x6ea21c80 // bit v0.16b, v4.16b, v2.16b
+	FSTPQ (F1, F0), (R0)
+	ADD $32, R1, R1
+	ADD $32, R0, R0
+	SUBS $8, R2, R2
+	BNE vector
+	RET
+
+// func smoothSIMD(x *float32, n int, width int, state *float64, vectors int, coefficients *[4][4]float64)
+TEXT ·smoothSIMD(SB), NOSPLIT, $0-48
+	MOVD x+0(FP), R0
+	MOVD n+8(FP), R1
+	MOVD width+16(FP), R2
+	MOVD state+24(FP), R3
+	MOVD vectors+32(FP), R4
+	MOVD coefficients+40(FP), R5
+	LSL $2, R2, R2
+	CMP $1, R4
+	BEQ one
+	FLDPQ (R3), (F9, F8)
+	FLDPQ 32(R3), (F7, F6)
+
+sample2:
+	FMOVQ (R0), F0
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	FLDPQ (R5), (F1, F0)
+	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
+	WORD $0x6e60dc44 // fmul v4.2d, v2.2d, v0.2d
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	FLDPQ 64(R5), (F1, F0)
+	WORD $0x4e69cc25 // fmla v5.2d, v1.2d, v9.2d
+	WORD $0x4e68cc04 // fmla v4.2d, v0.2d, v8.2d
+	FLDPQ 96(R5), (F1, F0)
+	WORD $0x4e69cc23 // fmla v3.2d, v1.2d, v9.2d
+	WORD $0x4e68cc02 // fmla v2.2d, v0.2d, v8.2d
+	WORD $0x4e65f469 // fmax v9.2d, v3.2d, v5.2d
+	WORD $0x4e64f448 // fmax v8.2d, v2.2d, v4.2d
+	WORD $0x0e616920 // fcvtn v0.2s, v9.2d
+	WORD $0x4e616900 // fcvtn2 v0.4s, v8.2d
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	FLDPQ (R5), (F1, F0)
+	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
+	WORD $0x6e60dc44 // fmul v4.2d, v2.2d, v0.2d
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	FLDPQ 64(R5), (F1, F0)
+	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
+	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	FLDPQ 96(R5), (F1, F0)
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
+	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
+	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
+	WORD $0x0e6168e0 // fcvtn v0.2s, v7.2d
+	WORD $0x4e6168c0 // fcvtn2 v0.4s, v6.2d
+	FMOVQ F0, 16(R0)
+	ADD R2, R0, R0
+	SUBS $1, R1, R1
+	BNE sample2
+	FSTPQ (F9, F8), (R3)
+	FSTPQ (F7, F6), 32(R3)
+	RET
+
+one:
+	FLDPQ (R3), (F7, F6)
+
+sample1:
+	FMOVQ (R0), F0
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	FLDPQ (R5), (F1, F0)
+	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
+	WORD $0x6e60dc44 // fmul v4.2d, v2.2d, v0.2d
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
+	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	FLDPQ 64(R5), (F1, F0)
+	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
+	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	FLDPQ 96(R5), (F1, F0)
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
+	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
+	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
+	WORD $0x0e6168e0 // fcvtn v0.2s, v7.2d
+	WORD $0x4e6168c0 // fcvtn2 v0.4s, v6.2d
+	FMOVQ F0, (R0)
+	ADD R2, R0, R0
+	SUBS $1, R1, R1
+	BNE sample1
+	FSTPQ (F7, F6), (R3)
+	RET
+
+// func amplifySIMD(dst *float32, src *float32, levels *float32, n int, curve *[7][8]float32)
+TEXT ·amplifySIMD(SB), NOSPLIT, $0-40
+	MOVD $constants<>(SB), R26
+	FMOVQ 256(R26), F9
+	FMOVQ 400(R26), F8
+	FMOVQ 432(R26), F7
+	FMOVQ 512(R26), F6
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD levels+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD curve+32(FP), R4
+
+vector:
+	FLDPQ (R2), (F2, F3)
+	FLDPQ 160(R4), (F1, F0)
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FLDPQ 192(R4), (F1, F0)
+	WORD $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
+	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
+
+	// A NaN stays, because it is the second operand.
+	FMOVQ 480(R26), F0
+	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	FMOVQ 496(R26), F0
+	WORD $0x4ea2f40b // fmin v11.4s, v0.4s, v2.4s
+	WORD $0x4ea1f40a // fmin v10.4s, v0.4s, v1.4s
+
+	// x = e·ln 2 + r
+	WORD $0x6e26dd61 // fmul v1.4s, v11.4s, v6.4s
+	WORD $0x6e26dd40 // fmul v0.4s, v10.4s, v6.4s
+	WORD $0x4e218825 // frintn v5.4s, v1.4s
+	WORD $0x4e218804 // frintn v4.4s, v0.4s
+	WORD $0x4ea5cceb // fmls v11.4s, v7.4s, v5.4s
+	WORD $0x4ea4ccea // fmls v10.4s, v7.4s, v4.4s
+	WORD $0x4ea5cd0b // fmls v11.4s, v8.4s, v5.4s
+	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
+
+	// e^r = 1 + r + r²·P(r)
+	FMOVQ 528(R26), F0
+	FMOVQ 544(R26), F3
+	FMOVQ 544(R26), F2
+	WORD $0x4e20cd63 // fmla v3.4s, v11.4s, v0.4s
+	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	FMOVQ 560(R26), F1
+	FMOVQ 560(R26), F0
+	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
+	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
+	FMOVQ 576(R26), F3
+	FMOVQ 576(R26), F2
+	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
+	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	FMOVQ 592(R26), F1
+	FMOVQ 592(R26), F0
+	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
+	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
+	WORD $0x6e2bdc21 // fmul v1.4s, v1.4s, v11.4s
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x4e21cd6b // fmla v11.4s, v11.4s, v1.4s
+	WORD $0x4e20cd4a // fmla v10.4s, v10.4s, v0.4s
+	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	WORD $0x4e29d563 // fadd v3.4s, v11.4s, v9.4s
+	WORD $0x4e29d542 // fadd v2.4s, v10.4s, v9.4s
+	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
+	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
+	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
+	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x4ea98421 // add v1.4s, v1.4s, v9.4s
+	WORD $0x4ea98400 // add v0.4s, v0.4s, v9.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
+	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
+	WORD $0x4ea98421 // add v1.4s, v1.4s, v9.4s
+	WORD $0x4ea98400 // add v0.4s, v0.4s, v9.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FLDPQ (R1), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FSTPQ (F1, F0), (R0)
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R2, R2
+	SUBS $8, R3, R3
+	BNE vector
+	RET
+
+// func smoothTwoSIMD(x *float32, y *float32, n int, state *float64, coefficients *[4][4]float64)
+TEXT ·smoothTwoSIMD(SB), NOSPLIT, $0-40
+	MOVD $constants<>(SB), R26
+	FMOVQ 608(R26), F2
+	FMOVQ 624(R26), F1
+	FMOVQ 640(R26), F12
+	MOVD x+0(FP), R0
+	MOVD y+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD state+24(FP), R3
+	MOVD coefficients+32(FP), R4
+	FMOVD (R3), F0
+	WORD $0x4e080409 // dup v9.2d, v0.d[0]
+	FMOVD 8(R3), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	WORD $0x4ea91d28 // mov v8.16b, v9.16b
+	WORD $0x6ea21c08 // bit v8.16b, v0.16b, v2.16b
+	WORD $0x6ea11c09 // bit v9.16b, v0.16b, v1.16b
+
+samples:
+	FMOVQ (R0), F15
+	FMOVQ (R1), F14
+	WORD $0x4ece39e0 // zip1 v0.2d, v15.2d, v14.2d
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	FLDPQ (R4), (F1, F0)
+	WORD $0x6e61dc6b // fmul v11.2d, v3.2d, v1.2d
+	WORD $0x6e60dc4a // fmul v10.2d, v2.2d, v0.2d
+	FLDPQ 32(R4), (F1, F0)
+	WORD $0x6e61dc67 // fmul v7.2d, v3.2d, v1.2d
+	WORD $0x6e60dc46 // fmul v6.2d, v2.2d, v0.2d
+	WORD $0x4ecb3965 // zip1 v5.2d, v11.2d, v11.2d
+	WORD $0x4eca3944 // zip1 v4.2d, v10.2d, v10.2d
+	WORD $0x4ec738e3 // zip1 v3.2d, v7.2d, v7.2d
+	WORD $0x4ec638c2 // zip1 v2.2d, v6.2d, v6.2d
+	FLDPQ 64(R4), (F1, F0)
+	WORD $0x4e68cc25 // fmla v5.2d, v1.2d, v8.2d
+	WORD $0x4e69cc04 // fmla v4.2d, v0.2d, v9.2d
+	FLDPQ 96(R4), (F1, F0)
+	WORD $0x4e68cc23 // fmla v3.2d, v1.2d, v8.2d
+	WORD $0x4e69cc02 // fmla v2.2d, v0.2d, v9.2d
+	WORD $0x4e65f469 // fmax v9.2d, v3.2d, v5.2d
+	WORD $0x4e64f448 // fmax v8.2d, v2.2d, v4.2d
+	WORD $0x4ecb7965 // zip2 v5.2d, v11.2d, v11.2d
+	WORD $0x4eca7944 // zip2 v4.2d, v10.2d, v10.2d
+	WORD $0x4ec778e3 // zip2 v3.2d, v7.2d, v7.2d
+	WORD $0x4ec678c2 // zip2 v2.2d, v6.2d, v6.2d
+	FLDPQ 64(R4), (F1, F0)
+	WORD $0x4e69cc25 // fmla v5.2d, v1.2d, v9.2d
+	WORD $0x4e68cc04 // fmla v4.2d, v0.2d, v8.2d
+	FLDPQ 96(R4), (F1, F0)
+	WORD $0x4e69cc23 // fmla v3.2d, v1.2d, v9.2d
+	WORD $0x4e68cc02 // fmla v2.2d, v0.2d, v8.2d
+	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
+	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
+	WORD $0x6eac1ce9 // bit v9.16b, v7.16b, v12.16b
+	WORD $0x6eac1cc8 // bit v8.16b, v6.16b, v12.16b
+	WORD $0x0e61692d // fcvtn v13.2s, v9.2d
+	WORD $0x4e61690d // fcvtn2 v13.4s, v8.2d
+	WORD $0x4ece79e0 // zip2 v0.2d, v15.2d, v14.2d
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	FLDPQ (R4), (F1, F0)
+	WORD $0x6e61dc6b // fmul v11.2d, v3.2d, v1.2d
+	WORD $0x6e60dc4a // fmul v10.2d, v2.2d, v0.2d
+	FLDPQ 32(R4), (F1, F0)
+	WORD $0x6e61dc69 // fmul v9.2d, v3.2d, v1.2d
+	WORD $0x6e60dc48 // fmul v8.2d, v2.2d, v0.2d
+	WORD $0x4ecb3965 // zip1 v5.2d, v11.2d, v11.2d
+	WORD $0x4eca3944 // zip1 v4.2d, v10.2d, v10.2d
+	WORD $0x4ec93923 // zip1 v3.2d, v9.2d, v9.2d
+	WORD $0x4ec83902 // zip1 v2.2d, v8.2d, v8.2d
+	FLDPQ 64(R4), (F1, F0)
+	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
+	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	FLDPQ 96(R4), (F1, F0)
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
+	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
+	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
+	WORD $0x4ecb7965 // zip2 v5.2d, v11.2d, v11.2d
+	WORD $0x4eca7944 // zip2 v4.2d, v10.2d, v10.2d
+	WORD $0x4ec97923 // zip2 v3.2d, v9.2d, v9.2d
+	WORD $0x4ec87902 // zip2 v2.2d, v8.2d, v8.2d
+	FLDPQ 64(R4), (F1, F0)
+	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
+	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	FLDPQ 96(R4), (F1, F0)
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
+	WORD $0x4e65f468 // fmax v8.2d, v3.2d, v5.2d
+	WORD $0x4e64f449 // fmax v9.2d, v2.2d, v4.2d
+	WORD $0x6eac1d07 // bit v7.16b, v8.16b, v12.16b
+	WORD $0x6eac1d26 // bit v6.16b, v9.16b, v12.16b
+	WORD $0x0e6168e1 // fcvtn v1.2s, v7.2d
+	WORD $0x4e6168c1 // fcvtn2 v1.4s, v6.2d
+	WORD $0x4ec139a0 // zip1 v0.2d, v13.2d, v1.2d
+	FMOVQ F0, (R0)
+	ADD $16, R0, R0
+	WORD $0x4ec179a0 // zip2 v0.2d, v13.2d, v1.2d
+	FMOVQ F0, (R1)
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BNE samples
+	FMOVD F8, (R3)
+	FMOVD F9, 8(R3)
+	RET
+
+// func compressOneSIMD(dst *float32, src *float32, levels *float32, n int, state *float64, curve *[7][8]float32, coefficients *[4][4]float64)
+TEXT ·compressOneSIMD(SB), NOSPLIT, $0-56
+	MOVD $constants<>(SB), R26
+	FMOVQ 192(R26), F22
+	FMOVQ 224(R26), F21
+	FMOVQ 240(R26), F20
+	FMOVQ 256(R26), F19
+	FMOVQ 400(R26), F18
+	FMOVQ 416(R26), F17
+	FMOVQ 432(R26), F16
+	FMOVQ 448(R26), F15
+	FMOVQ 464(R26), F14
+	FMOVQ 512(R26), F13
+	FMOVQ 608(R26), F12
+	FMOVQ 640(R26), F11
+	FMOVQ 656(R26), F10
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD levels+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD state+32(FP), R4
+	MOVD curve+40(FP), R5
+	MOVD coefficients+48(FP), R6
+	FMOVD (R4), F0
+	WORD $0x4e080418 // dup v24.2d, v0.d[0]
+	WORD $0x4eb81f19 // mov v25.16b, v24.16b
+
+vector:
+	FMOVQ (R2), F0
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	FLDPQ (R6), (F1, F0)
+	WORD $0x6e61dc67 // fmul v7.2d, v3.2d, v1.2d
+	WORD $0x6e60dc57 // fmul v23.2d, v2.2d, v0.2d
+	FLDPQ 32(R6), (F1, F0)
+	WORD $0x6e61dc66 // fmul v6.2d, v3.2d, v1.2d
+	WORD $0x6e60dc48 // fmul v8.2d, v2.2d, v0.2d
+	WORD $0x4e0804e5 // dup v5.2d, v7.d[0]
+	WORD $0x4e0804c4 // dup v4.2d, v6.d[0]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
+	WORD $0x4e78cc23 // fmla v3.2d, v1.2d, v24.2d
+	WORD $0x4e79cc05 // fmla v5.2d, v0.2d, v25.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea41c80 // mov v0.16b, v4.16b
+	WORD $0x4e78cc40 // fmla v0.2d, v2.2d, v24.2d
+	WORD $0x4e79cc24 // fmla v4.2d, v1.2d, v25.2d
+	WORD $0x4e63f409 // fmax v9.2d, v0.2d, v3.2d
+	WORD $0x4e65f498 // fmax v24.2d, v4.2d, v5.2d
+	FLDPQ 32(R1), (F1, F0)
+	WORD $0x4e361c23 // and v3.16b, v1.16b, v22.16b
+	WORD $0x4e361c02 // and v2.16b, v0.16b, v22.16b
+
+	// A NaN stays, because it is the second operand.
+	FLDPQ (R5), (F1, F0)
+	WORD $0x4e23f43a // fmax v26.4s, v1.4s, v3.4s
+	WORD $0x4e22f405 // fmax v5.4s, v0.4s, v2.4s
+
+	// x = (1+t)·2^e
+	WORD $0x6eb58743 // sub v3.4s, v26.4s, v21.4s
+	WORD $0x6eb584a2 // sub v2.4s, v5.4s, v21.4s
+	WORD $0x4f290461 // sshr v1.4s, v3.4s, #23
+	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
+	WORD $0x4e21d839 // scvtf v25.4s, v1.4s
+	WORD $0x4e21d804 // scvtf v4.4s, v0.4s
+	WORD $0x4e341c61 // and v1.16b, v3.16b, v20.16b
+	WORD $0x4e341c40 // and v0.16b, v2.16b, v20.16b
+	WORD $0x4eb58421 // add v1.4s, v1.4s, v21.4s
+	WORD $0x4eb58400 // add v0.4s, v0.4s, v21.4s
+	WORD $0x4eb3d43c // fsub v28.4s, v1.4s, v19.4s
+	WORD $0x4eb3d41b // fsub v27.4s, v0.4s, v19.4s
+
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	FMOVQ 272(R26), F2
+	FMOVQ 288(R26), F1
+	FMOVQ 288(R26), F0
+	WORD $0x4e22cf81 // fmla v1.4s, v28.4s, v2.4s
+	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
+	FMOVQ 304(R26), F3
+	FMOVQ 304(R26), F2
+	WORD $0x4e21cf83 // fmla v3.4s, v28.4s, v1.4s
+	WORD $0x4e20cf62 // fmla v2.4s, v27.4s, v0.4s
+	FMOVQ 320(R26), F1
+	FMOVQ 320(R26), F0
+	WORD $0x4e23cf81 // fmla v1.4s, v28.4s, v3.4s
+	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
+	FMOVQ 336(R26), F3
+	FMOVQ 336(R26), F2
+	WORD $0x4e21cf83 // fmla v3.4s, v28.4s, v1.4s
+	WORD $0x4e20cf62 // fmla v2.4s, v27.4s, v0.4s
+	FMOVQ 352(R26), F1
+	FMOVQ 352(R26), F0
+	WORD $0x4e23cf81 // fmla v1.4s, v28.4s, v3.4s
+	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
+	FMOVQ 368(R26), F3
+	FMOVQ 368(R26), F2
+	WORD $0x4e21cf83 // fmla v3.4s, v28.4s, v1.4s
+	WORD $0x4e20cf62 // fmla v2.4s, v27.4s, v0.4s
+	FMOVQ 384(R26), F1
+	FMOVQ 384(R26), F0
+	WORD $0x4e23cf81 // fmla v1.4s, v28.4s, v3.4s
+	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf83 // fmul v3.4s, v28.4s, v28.4s
+	WORD $0x6e3bdf62 // fmul v2.4s, v27.4s, v27.4s
+	WORD $0x6e3cdc21 // fmul v1.4s, v1.4s, v28.4s
+	WORD $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x4e39ce41 // fmla v1.4s, v18.4s, v25.4s
+	WORD $0x4e24ce40 // fmla v0.4s, v18.4s, v4.4s
+	WORD $0x4ea3ce21 // fmls v1.4s, v17.4s, v3.4s
+	WORD $0x4ea2ce20 // fmls v0.4s, v17.4s, v2.4s
+	WORD $0x4e3cd423 // fadd v3.4s, v1.4s, v28.4s
+	WORD $0x4e3bd402 // fadd v2.4s, v0.4s, v27.4s
+	WORD $0x4e39ce03 // fmla v3.4s, v16.4s, v25.4s
+	WORD $0x4e24ce02 // fmla v2.4s, v16.4s, v4.4s
+	WORD $0x6ebae5e0 // fcmgt v0.4s, v15.4s, v26.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
+	WORD $0x6ea5e5e0 // fcmgt v0.4s, v15.4s, v5.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x4ea11c61 // orr v1.16b, v3.16b, v1.16b
+	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x6e2edc23 // fmul v3.4s, v1.4s, v14.4s
+	WORD $0x6e2edc02 // fmul v2.4s, v0.4s, v14.4s
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x4ea1d47a // fsub v26.4s, v3.4s, v1.4s
+	WORD $0x4ea0d459 // fsub v25.4s, v2.4s, v0.4s
+	FLDPQ 64(R5), (F28, F27)
+	WORD $0x4e3cd742 // fadd v2.4s, v26.4s, v28.4s
+	WORD $0x4e3bd721 // fadd v1.4s, v25.4s, v27.4s
+	WORD $0x4f000400 // movi v0.4s, #0
+
+	// A NaN stays again.
+	WORD $0x4e22f403 // fmax v3.4s, v0.4s, v2.4s
+	WORD $0x4e21f402 // fmax v2.4s, v0.4s, v1.4s
+	FLDPQ 96(R5), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6ebce740 // fcmgt v0.4s, v26.4s, v28.4s
+	WORD $0x6e205803 // mvn v3.16b, v0.16b
+	WORD $0x6ebbe720 // fcmgt v0.4s, v25.4s, v27.4s
+	WORD $0x6e205802 // mvn v2.16b, v0.16b
+	FLDPQ 128(R5), (F1, F0)
+	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
+	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
+	WORD $0x6ea31ca1 // bit v1.16b, v5.16b, v3.16b
+	WORD $0x6ea21c80 // bit v0.16b, v4.16b, v2.16b
+	FSTPQ (F1, F0), 32(R2)
+	WORD $0x4e1804e5 // dup v5.2d, v7.d[1]
+	WORD $0x4e1804c4 // dup v4.2d, v6.d[1]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
+	WORD $0x4e69cc23 // fmla v3.2d, v1.2d, v9.2d
+	WORD $0x4e78cc05 // fmla v5.2d, v0.2d, v24.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea41c80 // mov v0.16b, v4.16b
+	WORD $0x4e69cc40 // fmla v0.2d, v2.2d, v9.2d
+	WORD $0x4e78cc24 // fmla v4.2d, v1.2d, v24.2d
+	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
+	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
+	WORD $0x6eab1ce9 // bit v9.16b, v7.16b, v11.16b
+	WORD $0x6eac1cd8 // bit v24.16b, v6.16b, v12.16b
+	WORD $0x4e0806e5 // dup v5.2d, v23.d[0]
+	WORD $0x4e080504 // dup v4.2d, v8.d[0]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea41c80 // mov v0.16b, v4.16b
+	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
+	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
+	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
+	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
+	WORD $0x6eac1ce9 // bit v9.16b, v7.16b, v12.16b
+	WORD $0x6eaa1cd8 // bit v24.16b, v6.16b, v10.16b
+	WORD $0x4e1806e5 // dup v5.2d, v23.d[1]
+	WORD $0x4e180504 // dup v4.2d, v8.d[1]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea41c80 // mov v0.16b, v4.16b
+	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
+	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
+	WORD $0x4e63f417 // fmax v23.2d, v0.2d, v3.2d
+	WORD $0x4e65f488 // fmax v8.2d, v4.2d, v5.2d
+	WORD $0x6eac1ee9 // bit v9.16b, v23.16b, v12.16b
+	WORD $0x6eab1d18 // bit v24.16b, v8.16b, v11.16b
+	WORD $0x0e616929 // fcvtn v9.2s, v9.2d
+	WORD $0x4e616b09 // fcvtn2 v9.4s, v24.2d
+	FMOVQ 16(R2), F0
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	FLDPQ (R6), (F1, F0)
+	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
+	WORD $0x6e60dc59 // fmul v25.2d, v2.2d, v0.2d
+	FLDPQ 32(R6), (F1, F0)
+	WORD $0x6e61dc64 // fmul v4.2d, v3.2d, v1.2d
+	WORD $0x6e60dc58 // fmul v24.2d, v2.2d, v0.2d
+	WORD $0x4e0804a7 // dup v7.2d, v5.d[0]
+	WORD $0x4e080486 // dup v6.2d, v4.d[0]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea71ce3 // mov v3.16b, v7.16b
+	WORD $0x4e77cc23 // fmla v3.2d, v1.2d, v23.2d
+	WORD $0x4e68cc07 // fmla v7.2d, v0.2d, v8.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea61cc0 // mov v0.16b, v6.16b
+	WORD $0x4e77cc40 // fmla v0.2d, v2.2d, v23.2d
+	WORD $0x4e68cc26 // fmla v6.2d, v1.2d, v8.2d
+	WORD $0x4e63f417 // fmax v23.2d, v0.2d, v3.2d
+	WORD $0x4e67f4c8 // fmax v8.2d, v6.2d, v7.2d
+	FLDPQ -32(R2), (F2, F3)
+	FLDPQ 160(R5), (F1, F0)
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FLDPQ 192(R5), (F1, F0)
+	WORD $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
+	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
+
+	// A NaN stays, because it is the second operand.
+	FMOVQ 480(R26), F0
+	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
+	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	FMOVQ 496(R26), F0
+	WORD $0x4ea2f41b // fmin v27.4s, v0.4s, v2.4s
+	WORD $0x4ea1f41a // fmin v26.4s, v0.4s, v1.4s
+
+	// x = e·ln 2 + r
+	WORD $0x6e2ddf61 // fmul v1.4s, v27.4s, v13.4s
+	WORD $0x6e2ddf40 // fmul v0.4s, v26.4s, v13.4s
+	WORD $0x4e218827 // frintn v7.4s, v1.4s
+	WORD $0x4e218806 // frintn v6.4s, v0.4s
+	WORD $0x4ea7ce1b // fmls v27.4s, v16.4s, v7.4s
+	WORD $0x4ea6ce1a // fmls v26.4s, v16.4s, v6.4s
+	WORD $0x4ea7ce5b // fmls v27.4s, v18.4s, v7.4s
+	WORD $0x4ea6ce5a // fmls v26.4s, v18.4s, v6.4s
+
+	// e^r = 1 + r + r²·P(r)
+	FMOVQ 528(R26), F0
+	FMOVQ 544(R26), F3
+	FMOVQ 544(R26), F2
+	WORD $0x4e20cf63 // fmla v3.4s, v27.4s, v0.4s
+	WORD $0x4e20cf42 // fmla v2.4s, v26.4s, v0.4s
+	FMOVQ 560(R26), F1
+	FMOVQ 560(R26), F0
+	WORD $0x4e23cf61 // fmla v1.4s, v27.4s, v3.4s
+	WORD $0x4e22cf40 // fmla v0.4s, v26.4s, v2.4s
+	FMOVQ 576(R26), F3
+	FMOVQ 576(R26), F2
+	WORD $0x4e21cf63 // fmla v3.4s, v27.4s, v1.4s
+	WORD $0x4e20cf42 // fmla v2.4s, v26.4s, v0.4s
+	FMOVQ 592(R26), F1
+	FMOVQ 592(R26), F0
+	WORD $0x4e23cf61 // fmla v1.4s, v27.4s, v3.4s
+	WORD $0x4e22cf40 // fmla v0.4s, v26.4s, v2.4s
+	WORD $0x6e3bdc21 // fmul v1.4s, v1.4s, v27.4s
+	WORD $0x6e3adc00 // fmul v0.4s, v0.4s, v26.4s
+	WORD $0x4e21cf7b // fmla v27.4s, v27.4s, v1.4s
+	WORD $0x4e20cf5a // fmla v26.4s, v26.4s, v0.4s
+	WORD $0x4e21a8e7 // fcvtns v7.4s, v7.4s
+	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
+	WORD $0x4e33d742 // fadd v2.4s, v26.4s, v19.4s
+	WORD $0x4f3f04e1 // sshr v1.4s, v7.4s, #1
+	WORD $0x4f3f04c0 // sshr v0.4s, v6.4s, #1
+	WORD $0x6ea184e7 // sub v7.4s, v7.4s, v1.4s
+	WORD $0x6ea084c6 // sub v6.4s, v6.4s, v0.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x4eb38421 // add v1.4s, v1.4s, v19.4s
+	WORD $0x4eb38400 // add v0.4s, v0.4s, v19.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x4f3754e1 // shl v1.4s, v7.4s, #23
+	WORD $0x4f3754c0 // shl v0.4s, v6.4s, #23
+	WORD $0x4eb38421 // add v1.4s, v1.4s, v19.4s
+	WORD $0x4eb38400 // add v0.4s, v0.4s, v19.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FLDPQ -32(R1), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	FSTPQ (F1, F0), -32(R0)
+	WORD $0x4e1804a5 // dup v5.2d, v5.d[1]
+	WORD $0x4e180484 // dup v4.2d, v4.d[1]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
+	WORD $0x4e77cc23 // fmla v3.2d, v1.2d, v23.2d
+	WORD $0x4e68cc05 // fmla v5.2d, v0.2d, v8.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea41c80 // mov v0.16b, v4.16b
+	WORD $0x4e77cc40 // fmla v0.2d, v2.2d, v23.2d
+	WORD $0x4e68cc24 // fmla v4.2d, v1.2d, v8.2d
+	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
+	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
+	WORD $0x6eab1cf7 // bit v23.16b, v7.16b, v11.16b
+	WORD $0x6eac1cc8 // bit v8.16b, v6.16b, v12.16b
+	WORD $0x4e080725 // dup v5.2d, v25.d[0]
+	WORD $0x4e080704 // dup v4.2d, v24.d[0]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea41c80 // mov v0.16b, v4.16b
+	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
+	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
+	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
+	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
+	WORD $0x6eac1cf7 // bit v23.16b, v7.16b, v12.16b
+	WORD $0x6eaa1cc8 // bit v8.16b, v6.16b, v10.16b
+	WORD $0x4e180725 // dup v5.2d, v25.d[1]
+	WORD $0x4e180704 // dup v4.2d, v24.d[1]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
+	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
+	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	FLDPQ 96(R6), (F2, F1)
+	WORD $0x4ea41c80 // mov v0.16b, v4.16b
+	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
+	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
+	WORD $0x4e63f418 // fmax v24.2d, v0.2d, v3.2d
+	WORD $0x4e65f499 // fmax v25.2d, v4.2d, v5.2d
+	WORD $0x6eac1f17 // bit v23.16b, v24.16b, v12.16b
+	WORD $0x6eab1f28 // bit v8.16b, v25.16b, v11.16b
+	WORD $0x0e616ae0 // fcvtn v0.2s, v23.2d
+	WORD $0x4e616900 // fcvtn2 v0.4s, v8.2d
+	FSTPQ (F9, F0), (R2)
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R2, R2
+	SUBS $8, R3, R3
+	BNE vector
+	FMOVD F24, (R4)
+	RET
+
 DATA constants<>+0(SB)/8, $0x4022000000000000
 DATA constants<>+8(SB)/8, $0x4022000000000000
 DATA constants<>+16(SB)/8, $0xc022000000000000
@@ -8425,4 +9187,60 @@ DATA constants<>+192(SB)/8, $0x7fffffff7fffffff
 DATA constants<>+200(SB)/8, $0x7fffffff7fffffff
 DATA constants<>+208(SB)/8, $0x7fffffffffffffff
 DATA constants<>+216(SB)/8, $0x7fffffffffffffff
-GLOBL constants<>(SB), RODATA|NOPTR, $224
+DATA constants<>+224(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+232(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+240(SB)/8, $0x007fffff007fffff
+DATA constants<>+248(SB)/8, $0x007fffff007fffff
+DATA constants<>+256(SB)/8, $0x3f8000003f800000
+DATA constants<>+264(SB)/8, $0x3f8000003f800000
+DATA constants<>+272(SB)/8, $0xbd9c5ba1bd9c5ba1
+DATA constants<>+280(SB)/8, $0xbd9c5ba1bd9c5ba1
+DATA constants<>+288(SB)/8, $0x3e02ade23e02ade2
+DATA constants<>+296(SB)/8, $0x3e02ade23e02ade2
+DATA constants<>+304(SB)/8, $0xbe06c288be06c288
+DATA constants<>+312(SB)/8, $0xbe06c288be06c288
+DATA constants<>+320(SB)/8, $0x3e116d053e116d05
+DATA constants<>+328(SB)/8, $0x3e116d053e116d05
+DATA constants<>+336(SB)/8, $0xbe2a3924be2a3924
+DATA constants<>+344(SB)/8, $0xbe2a3924be2a3924
+DATA constants<>+352(SB)/8, $0x3e4cd0053e4cd005
+DATA constants<>+360(SB)/8, $0x3e4cd0053e4cd005
+DATA constants<>+368(SB)/8, $0xbe800113be800113
+DATA constants<>+376(SB)/8, $0xbe800113be800113
+DATA constants<>+384(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+392(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+400(SB)/8, $0xb95e8083b95e8083
+DATA constants<>+408(SB)/8, $0xb95e8083b95e8083
+DATA constants<>+416(SB)/8, $0x3f0000003f000000
+DATA constants<>+424(SB)/8, $0x3f0000003f000000
+DATA constants<>+432(SB)/8, $0x3f3180003f318000
+DATA constants<>+440(SB)/8, $0x3f3180003f318000
+DATA constants<>+448(SB)/8, $0x7f8000007f800000
+DATA constants<>+456(SB)/8, $0x7f8000007f800000
+DATA constants<>+464(SB)/8, $0x410af967410af967
+DATA constants<>+472(SB)/8, $0x410af967410af967
+DATA constants<>+480(SB)/8, $0xc2d00000c2d00000
+DATA constants<>+488(SB)/8, $0xc2d00000c2d00000
+DATA constants<>+496(SB)/8, $0x42b2000042b20000
+DATA constants<>+504(SB)/8, $0x42b2000042b20000
+DATA constants<>+512(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+520(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+528(SB)/8, $0x3ab512203ab51220
+DATA constants<>+536(SB)/8, $0x3ab512203ab51220
+DATA constants<>+544(SB)/8, $0x3c091cf13c091cf1
+DATA constants<>+552(SB)/8, $0x3c091cf13c091cf1
+DATA constants<>+560(SB)/8, $0x3d2aac793d2aac79
+DATA constants<>+568(SB)/8, $0x3d2aac793d2aac79
+DATA constants<>+576(SB)/8, $0x3e2aaa493e2aaa49
+DATA constants<>+584(SB)/8, $0x3e2aaa493e2aaa49
+DATA constants<>+592(SB)/8, $0x3efffffe3efffffe
+DATA constants<>+600(SB)/8, $0x3efffffe3efffffe
+DATA constants<>+608(SB)/8, $0x0000000000000000
+DATA constants<>+616(SB)/8, $0x0000000000000000
+DATA constants<>+624(SB)/8, $0xffffffffffffffff
+DATA constants<>+632(SB)/8, $0xffffffffffffffff
+DATA constants<>+640(SB)/8, $0x0000000000000000
+DATA constants<>+648(SB)/8, $0xffffffffffffffff
+DATA constants<>+656(SB)/8, $0xffffffffffffffff
+DATA constants<>+664(SB)/8, $0x0000000000000000
+GLOBL constants<>(SB), RODATA|NOPTR, $672

@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -19,6 +20,9 @@ const (
 	// several is the number of vectors that a turn of a comb takes.
 	several = 4
 
+	// mostSmoothed is the number of vectors whose reductions are smoothed side by side. A core computes no faster with more.
+	mostSmoothed = 2
+
 	// most is the number of vectors that a ladder or an envelope computes side by side.
 	most = 6
 )
@@ -29,6 +33,11 @@ func main() {
 	ladder()
 	comb()
 	follow()
+	reduce()
+	smooth()
+	amplify()
+	smoothTwo()
+	compressOne()
 	Generate()
 }
 
@@ -351,4 +360,262 @@ func follow() {
 			VMOVUPS(level[i], Mem{Base: state, Disp: i * ymm})
 		}
 	})
+}
+
+// curve are the constants of a compressor, each in eight lanes.
+type curve struct{ quiet, threshold, half, factor, slope, perDecibel, makeup Mem }
+
+func newCurve() curve {
+	at := Load(Param("curve"), GP64())
+	row := func(i int) Mem { return Mem{Base: at, Disp: i * ymm} }
+	return curve{row(0), row(1), row(2), row(3), row(4), row(5), row(6)}
+}
+
+// reductions returns the decibels by which a vector of samples is to be lowered.
+func (c curve) reductions(at Mem) VecVirtual {
+	x, quiet := YMM(), YMM()
+	VMOVUPS(at, x)
+	VANDPS(emit.Words(1<<31-1), x, x)
+	Comment("A NaN stays, because it is the second operand.")
+	VMOVUPS(c.quiet, quiet)
+	VMAXPS(x, quiet, x)
+	over := emit.LogNormal(x)
+	VMULPS(emit.Floats(20*math.Log10E), over, over)
+	VSUBPS(c.threshold, over, over)
+	half, part, zero, square, inKnee := YMM(), YMM(), YMM(), YMM(), YMM()
+	VMOVUPS(c.half, half)
+	VADDPS(half, over, part)
+	VXORPS(zero, zero, zero)
+	Comment("A NaN stays again.")
+	VMAXPS(part, zero, part)
+	VMULPS(c.factor, part, square)
+	VMULPS(part, square, square)
+	VCMPPS(emit.NotLessThan, over, half, inKnee)
+	VMULPS(c.slope, over, over)
+	VBLENDVPS(inKnee, square, over, over)
+	return over
+}
+
+// outputs multiplies a vector of samples by the gains for smoothed reductions, which it changes.
+func (c curve) outputs(smoothed VecVirtual, src Mem) VecVirtual {
+	makeup := YMM()
+	VMULPS(c.perDecibel, smoothed, smoothed)
+	VMOVUPS(c.makeup, makeup)
+	VSUBPS(smoothed, makeup, smoothed)
+	y := emit.Exp(smoothed)
+	VMULPS(src, y, y)
+	return y
+}
+
+// reduce writes a loop over the samples of a compressor, which do not wait for each other.
+func reduce() {
+	TEXT("reduceSIMD", NOSPLIT, "func(dst, src *float32, n int, curve *[7][8]float32)")
+	Pragma("noescape")
+	Doc(
+		"reduceSIMD sets dst[i] to the decibels by which src[i] is to be lowered, and to NaN if src[i] is infinite or NaN, for i from 0 to",
+		"n−1. curve is a magnitude that is not lowered, the threshold and half the knee in decibels, the factors in the knee and above",
+		"it, the nepers of a decibel, and the make-up in nepers. n must be a multiple of 8 and at least 8. It needs AVX2 and FMA.",
+	)
+	dst, src, n, c := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64()), newCurve()
+	Label("vector")
+	VMOVUPS(c.reductions(Mem{Base: src}), Mem{Base: dst})
+	ADDQ(Imm(ymm), src)
+	ADDQ(Imm(ymm), dst)
+	SUBQ(Imm(emit.Lanes), n)
+	JNZ(LabelRef("vector"))
+	emit.End()
+}
+
+// amplify writes a loop over the samples of a compressor, which do not wait for each other.
+func amplify() {
+	TEXT("amplifySIMD", NOSPLIT, "func(dst, src, levels *float32, n int, curve *[7][8]float32)")
+	Pragma("noescape")
+	Doc(
+		"amplifySIMD sets dst[i] to src[i]·e^(makeup − levels[i]·perDecibel) for i from 0 to n−1. dst may be src. The rest is as in",
+		"reduceSIMD.",
+	)
+	dst, src, levels := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("levels"), GP64())
+	n, c := Load(Param("n"), GP64()), newCurve()
+	Label("vector")
+	x := YMM()
+	VMOVUPS(Mem{Base: levels}, x)
+	VMOVUPS(c.outputs(x, Mem{Base: src}), Mem{Base: dst})
+	for _, base := range []Register{dst, src, levels} {
+		ADDQ(Imm(ymm), base)
+	}
+	SUBQ(Imm(emit.Lanes), n)
+	JNZ(LabelRef("vector"))
+	emit.End()
+}
+
+// smoother is the follower of a compressor where the attack is at least as fast as the release: a level becomes the greater one
+// of what both of them make of it.
+type smoother struct{ attack, release, keepAttack, keepRelease Mem }
+
+// newSmoother returns the smoother with the coefficients that a parameter points to, each in four lanes.
+func newSmoother() smoother {
+	at := Load(Param("coefficients"), GP64())
+	row := func(i int) Mem { return Mem{Base: at, Disp: i * ymm} }
+	return smoother{row(0), row(1), row(2), row(3)}
+}
+
+// inputs returns the products of four reductions with both coefficients.
+func (s smoother) inputs(narrow Op) (attack, release VecVirtual) {
+	x := YMM()
+	attack, release = YMM(), YMM()
+	VCVTPS2PD(narrow, x)
+	VMULPD(s.attack, x, attack)
+	VMULPD(s.release, x, release)
+	return attack, release
+}
+
+// step replaces a level by the next one. It changes the inputs.
+func (s smoother) step(level, attack, release VecVirtual) {
+	VFMADD231PD(s.keepAttack, level, attack)
+	VFMADD231PD(s.keepRelease, level, release)
+	VMAXPD(attack, release, level)
+}
+
+// smooth writes a loop over samples for each number of vectors of channels.
+func smooth() {
+	TEXT("smoothSIMD", NOSPLIT, "func(x *float32, n, width int, state *float64, vectors int, coefficients *[4][4]float64)")
+	Pragma("noescape")
+	Doc(
+		fmt.Sprintf("smoothSIMD smooths n samples of vectors·4 channels in place, with 1 or %d vectors. The channels of a sample are successive, and", mostSmoothed),
+		"samples are width values apart. state has a value of each channel. coefficients are those of the attack and of the release, and",
+		"what they lack to 1, each in four lanes. The attack must be at least the release, and n at least 1. It needs AVX2 and FMA.",
+	)
+	x, n, width := Load(Param("x"), GP64()), Load(Param("n"), GP64()), Load(Param("width"), GP64())
+	state, vectors := Load(Param("state"), GP64()), Load(Param("vectors"), GP64())
+	s := newSmoother()
+	SHLQ(Imm(2), width)
+	way := func(v int) {
+		level := emit.Abreast(v, func(i int, to VecVirtual) { VMOVUPS(Mem{Base: state, Disp: i * ymm}, to) })
+		Label(fmt.Sprintf("sample%d", v))
+		for i := range v {
+			at, narrow, y := Mem{Base: x, Disp: i * xmm}, XMM(), XMM()
+			VMOVUPS(at, narrow)
+			attack, release := s.inputs(narrow)
+			s.step(level[i], attack, release)
+			VCVTPD2PSY(level[i], y)
+			VMOVUPS(y, at)
+		}
+		ADDQ(width, x)
+		DECQ(n)
+		JNZ(LabelRef(fmt.Sprintf("sample%d", v)))
+		for i := range v {
+			VMOVUPS(level[i], Mem{Base: state, Disp: i * ymm})
+		}
+		emit.End()
+	}
+	CMPQ(vectors, Imm(1))
+	JE(LabelRef("one"))
+	way(mostSmoothed)
+	Label("one")
+	way(1)
+}
+
+// smoothTwo writes a loop over four samples at a time of two channels. A half of a vector has the level of one of them, twice.
+func smoothTwo() {
+	TEXT("smoothTwoSIMD", NOSPLIT, "func(x, y *float32, n int, state *float64, coefficients *[4][4]float64)")
+	Pragma("noescape")
+	Doc("smoothTwoSIMD smooths n samples of a channel at x and of one at y in place. n must be a multiple of 4 and at least 4. The rest is as in", "smoothSIMD.")
+	x, y, n, state := Load(Param("x"), GP64()), Load(Param("y"), GP64()), Load(Param("n"), GP64()), Load(Param("state"), GP64())
+	s := newSmoother()
+	level, other := YMM(), YMM()
+	VBROADCASTSD(Mem{Base: state}, level)
+	VBROADCASTSD(Mem{Base: state, Disp: 8}, other)
+	VPBLENDD(Imm(0b11110000), other, level, level)
+	unpack := [2]func(ops ...Op){VUNPCKLPD, VUNPCKHPD}
+	Label("samples")
+	first, second := XMM(), XMM()
+	VMOVUPS(Mem{Base: x}, first)
+	VMOVUPS(Mem{Base: y}, second)
+	var smoothed [2]VecVirtual
+	for i := range smoothed {
+		narrow, all := XMM(), YMM()
+		unpack[i](second, first, narrow)
+		attacks, releases := s.inputs(narrow)
+		for sample := range 2 {
+			attack, release := YMM(), YMM()
+			unpack[sample](attacks, attacks, attack)
+			unpack[sample](releases, releases, release)
+			s.step(level, attack, release)
+			if sample == 0 {
+				VMOVAPS(level, all)
+			} else {
+				VPBLENDD(Imm(0b11001100), level, all, all)
+			}
+		}
+		smoothed[i] = XMM()
+		VCVTPD2PSY(all, smoothed[i])
+	}
+	for i, base := range []Register{x, y} {
+		narrow := XMM()
+		unpack[i](smoothed[1], smoothed[0], narrow)
+		VMOVUPS(narrow, Mem{Base: base})
+		ADDQ(Imm(xmm), base)
+	}
+	SUBQ(Imm(4), n)
+	JNZ(LabelRef("samples"))
+	upper := XMM()
+	VMOVSD(level.AsX(), Mem{Base: state})
+	VEXTRACTF128(Imm(1), level, upper)
+	VMOVSD(upper, Mem{Base: state, Disp: 8})
+	emit.End()
+}
+
+// compressOne writes a loop over eight samples at a time of one channel, whose level is in all lanes. The reductions of the next
+// samples and the outputs of the last ones stand between the steps of the follower, so that a core computes them while the follower
+// waits. With two channels, a core has enough to do anyway.
+func compressOne() {
+	TEXT("compressOneSIMD", NOSPLIT, "func(dst, src, levels *float32, n int, state *float64, curve *[7][8]float32, coefficients *[4][4]float64)")
+	Pragma("noescape")
+	Doc(
+		"compressOneSIMD smooths n reductions of a channel, which are in levels. Meanwhile it computes the reductions of samples that are",
+		"8 later, and the outputs of samples that are 8 earlier and whose reductions are smoothed. n must be a multiple of 8 and at least",
+		"8. The rest is as in reduceSIMD, smoothSIMD and amplifySIMD.",
+	)
+	dst, src, levels := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("levels"), GP64())
+	n, state, c, s := Load(Param("n"), GP64()), Load(Param("state"), GP64()), newCurve(), newSmoother()
+	const earlier, later = -ymm, ymm
+	between := [2]func(){
+		func() { VMOVUPS(c.reductions(Mem{Base: src, Disp: later}), Mem{Base: levels, Disp: later}) },
+		func() {
+			last := YMM()
+			VMOVUPS(Mem{Base: levels, Disp: earlier}, last)
+			VMOVUPS(c.outputs(last, Mem{Base: src, Disp: earlier}), Mem{Base: dst, Disp: earlier})
+		},
+	}
+	level, smoothed := YMM(), [2]VecVirtual{}
+	VBROADCASTSD(Mem{Base: state}, level)
+	Label("vector")
+	for half := range smoothed {
+		narrow, all := XMM(), YMM()
+		VMOVUPS(Mem{Base: levels, Disp: half * xmm}, narrow)
+		attacks, releases := s.inputs(narrow)
+		for sample := range 4 {
+			attack, release, lane := YMM(), YMM(), Imm(uint64(sample*0b01_01_01_01))
+			VPERMPD(lane, attacks, attack)
+			VPERMPD(lane, releases, release)
+			s.step(level, attack, release)
+			if sample == 0 {
+				VMOVAPS(level, all)
+				between[half]()
+			} else {
+				VPBLENDD(Imm(uint64(0b11<<(2*sample))), level, all, all)
+			}
+		}
+		smoothed[half] = YMM()
+		VCVTPD2PSY(all, smoothed[half].AsX())
+	}
+	VINSERTF128(Imm(1), smoothed[1].AsX(), smoothed[0], smoothed[0])
+	VMOVUPS(smoothed[0], Mem{Base: levels})
+	for _, base := range []Register{dst, src, levels} {
+		ADDQ(Imm(ymm), base)
+	}
+	SUBQ(Imm(emit.Lanes), n)
+	JNZ(LabelRef("vector"))
+	VMOVSD(level.AsX(), Mem{Base: state})
+	emit.End()
 }
