@@ -125,6 +125,9 @@ const (
 
 	// decibelsPerNeper is 20·log₁₀ e.
 	decibelsPerNeper = 20 * math.Log10E
+
+	// leastKnee is a width in decibels that float32 levels do not resolve. A curve for a far narrower knee would be infinite.
+	leastKnee = 1e-20
 )
 
 func newCompressor(p CompressorParams) *compressor {
@@ -134,7 +137,7 @@ func newCompressor(p CompressorParams) *compressor {
 		threshold: float32(p.Threshold), slope: float32(1 - 1/p.Ratio),
 		perDecibel: 1 / decibelsPerNeper, makeup: float32(p.Makeup / decibelsPerNeper),
 	}
-	if p.Knee > 0 {
+	if p.Knee > leastKnee {
 		c.knee, c.curve = float32(p.Knee), float32((1-1/p.Ratio)/(2*p.Knee))
 	}
 	c.greater = haveSIMD && c.attack >= c.release

@@ -51,7 +51,7 @@ func TestCompressorCurve(t *testing.T) {
 		p := CompressorParams{Threshold: -20, Ratio: test.ratio, Knee: test.knee, Makeup: 3, SampleRate: 1000} // at once
 		for _, x := range []float32{level(test.in), -level(test.in)} {
 			got := outputs(t, NewCompressor, p, x)[0]
-			if want := float64(level(test.want+3)) * math.Copysign(1, float64(x)); math.Abs(float64(got)/want-1) > 1e-6 {
+			if want := float64(level(test.want+3)) * math.Copysign(1, float64(x)); !(math.Abs(float64(got)/want-1) <= 1e-6) {
 				t.Errorf("%+v: %g becomes %g, want %g", test, x, got, want)
 			}
 		}
@@ -203,6 +203,16 @@ func TestCompressorBlocksSameBits(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// A knee that float32 does not resolve is none.
+func TestCompressorNarrowKnee(t *testing.T) {
+	p := CompressorParams{Threshold: 0, Ratio: 4, Knee: 1e-39, SampleRate: 1000}
+	for i, y := range outputs(t, NewCompressor, p, 0.5, 1, 2) {
+		if want := []float64{0.5, 1, math.Pow(2, 0.25)}[i]; !(math.Abs(float64(y)-want) <= 1e-6) {
+			t.Errorf("output %d is %g, want %g", i, y, want)
 		}
 	}
 }
