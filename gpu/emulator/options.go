@@ -9,6 +9,7 @@ type settings struct {
 	threadgroup int // bytes that a kernel may have altogether
 	loseAfter   int // submissions; negative for never
 	nan         bool
+	sticky      bool
 }
 
 // Unified says whether device and host share memory, as on Apple's GPUs. Without this option they do not, and inputs
@@ -28,3 +29,7 @@ func LoseAfter(n int) Option { return func(s *settings) { s.loseAfter = n } }
 
 // ReturnNaN makes every kernel leave a NaN in the last four bytes of each buffer that it may write.
 func ReturnNaN() Option { return func(s *settings) { s.nan = true } }
+
+// LoseByFaults loses the device at the first *[Fault], as CUDA does when a kernel uses memory that is not its own. The error wraps
+// gpu.ErrLost, too.
+func LoseByFaults() Option { return func(s *settings) { s.sticky = true } }

@@ -85,6 +85,10 @@ func (r *recording) Wait() (gpu.Times, error) {
 		}
 		start := time.Now()
 		if err := d.dispatch(r.launches[i], c); err != nil {
+			if d.sticky {
+				d.lost = true
+				err = fmt.Errorf("%w: %w", err, gpu.ErrLost)
+			}
 			return gpu.Times{}, err
 		}
 		t.Busy += time.Since(start) + 1
