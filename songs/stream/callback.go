@@ -30,11 +30,11 @@ type callback struct {
 	guard  *Guard // may be nil
 	fast   bool
 
-	inputs [][]float32
 	output []float32 // sum of all streams
 	end    func(output []float32)
 
 	using   atomic.Pointer[player] // that has the state of the streams
+	settled bool                   // and so has the spare one, if it needs it
 	done    atomic.Uint64          // blocks that are over
 	wake    histogram
 	skipped int // underruns that were not computed
@@ -65,34 +65,26 @@ func (c *callback) block(k uint64) {
 	}
 	c.wake.add(begin - due)
 	c.turn(p)
-	c.source.Fill(c.inputs, k)
-	clear(c.output)
-	before := begin
-	for _, one := range p.pipelines {
-		if err := one.Run(c.inputs...); err != nil {
-			c.silent++
-			if c.failure == nil {
-				c.failure = err
-			}
-		} else {
-			for i, v := range one.Floats(c.source.Output) {
-				c.output[i] += v
-			}
-		}
-		now := c.clock.now()
-		s.each.add(now - before)
-		before = now
+	c.settled = false
+	c.source.Fill(p.inputs, k)
+	inTime := p.within(c.clock, k, begin+c.patience(deadline-begin))
+	if !inTime {
+		c.guard.onGPU(c.clock.now()-begin, false)
+		p = c.spare.player.Load() // which is where the other one was before the block
+		c.using.Store(p)
+		c.source.Fill(p.inputs, k)
+		p.compute(c.clock)
 	}
+	c.collect(s, p)
+	over := c.clock.now()
 	s.blocks++
-	s.compute.add(before - begin)
-	s.latency.add(before - due)
-	if before > deadline {
+	s.compute.add(over - begin)
+	s.latency.add(over - due)
+	if over > deadline {
 		s.underruns++
 	}
-	if c.guard != nil && s.OnGPU {
-		if c.guard.onGPU(before-begin, before <= deadline); p.failed() {
-			c.guard.failed()
-		}
+	if inTime && c.guard != nil && s.OnGPU {
+		c.guard.onGPU(over-begin, over <= deadline)
 	}
 	if c.end != nil {
 		c.end(c.output)
@@ -102,6 +94,33 @@ func (c *callback) block(k uint64) {
 		c.turn(next) // before the next block's time, so that taking turns does not count
 	}
 	c.done.Add(1)
+}
+
+// patience returns how long the audio goroutine waits for a helper, of the time that is left until the deadline. The spare player
+// gets twice the time that it usually takes, and a millisecond, by which Go's timers may be late. But the GPU gets half of the time.
+func (c *callback) patience(left time.Duration) time.Duration {
+	if c.guard == nil {
+		return left
+	}
+	return max(left/2, left-2*c.guard.processor-time.Millisecond)
+}
+
+// collect adds up what a player has computed.
+func (c *callback) collect(s *slot, p *player) {
+	clear(c.output)
+	for i, one := range p.pipelines {
+		s.each.add(p.took[i])
+		if err := p.errors[i]; err != nil {
+			c.silent++
+			if c.failure == nil {
+				c.failure = err
+			}
+			continue
+		}
+		for i, v := range one.Floats(c.source.Output) {
+			c.output[i] += v
+		}
+	}
 }
 
 // choose returns the slot whose turn it is, or the spare one if streams stay off the GPU.
@@ -115,23 +134,35 @@ func (c *callback) choose() (*slot, *player) {
 	}
 	s := c.slots[c.order[c.next]]
 	p := s.player.Load()
-	if p == nil || s.OnGPU && c.guard != nil && c.guard.Away() != 0 {
+	if p == nil || s.OnGPU && c.guard != nil && (c.guard.Away() != 0 || !p.free()) {
 		s = c.spare
 		p = s.player.Load()
 	}
 	return s, p
 }
 
-// turn makes a player go on where the one before is.
+// turn makes a player go on where the one before is. If a helper computes for it, the spare one goes on there, too, in case that the
+// helper is late.
 func (c *callback) turn(p *player) {
 	before := c.using.Load()
-	if before == p {
+	if before == p && c.settled {
 		return
 	}
 	if before != nil {
-		if err := p.goOn(before); err != nil && c.failure == nil {
-			c.failure = err
+		c.goOn(p, before)
+		if p.helper != nil {
+			c.goOn(c.spare.player.Load(), before)
 		}
 	}
 	c.using.Store(p)
+	c.settled = true
+}
+
+func (c *callback) goOn(p, before *player) {
+	if p == before {
+		return
+	}
+	if err := p.goOn(before); err != nil && c.failure == nil {
+		c.failure = err
+	}
 }

@@ -2,8 +2,9 @@
 // deadline.
 //
 // A [Source] is what is played: a graph and the inputs of its blocks. [Run] plays any number of streams of it. One goroutine
-// computes the blocks of all streams. It is locked to its thread, sleeps until a block's time, waits for no other goroutine, and
-// allocates nothing. A block that is done after the next one's time is an underrun. A block whose deadline is over before it
+// computes the blocks of all streams. It is locked to its thread, sleeps until a block's time, and allocates nothing. If a Guard
+// watches and a block is on a GPU, a helper calls the GPU, and the goroutine waits for the helper only as long as the processor can
+// still compute the block. A block that is done after the next one's time is an underrun. A block whose deadline is over before it
 // begins is an underrun that is not computed. In either case the next block keeps its own time.
 //
 // Several routes take turns, block by block, in an order that is shuffled for each round. The state of the filters goes on from

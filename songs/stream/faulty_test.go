@@ -21,6 +21,17 @@ type virtual struct{ at time.Duration }
 func (v *virtual) now() time.Duration    { return v.at }
 func (v *virtual) until(t time.Duration) { v.at = max(v.at, t) }
 
+// await waits for a block, and goes back to the time at which nobody would have waited any longer.
+func (v *virtual) await(over <-chan uint64, block uint64, until time.Duration) bool {
+	for <-over != block {
+	}
+	if v.at > until {
+		v.at = until
+		return false
+	}
+	return true
+}
+
 // faults is what an emulated GPU does wrong. Each submission takes as long as it says.
 type faults struct {
 	*virtual
@@ -31,6 +42,8 @@ type faults struct {
 	opened, dead int // devices, and those of them that are lost for good
 	closed       int
 	refuses      bool
+
+	stuck chan struct{} // calls return when it is closed; nil stands for a GPU that is not stuck
 }
 
 // faulty is the emulated GPU with faults.
@@ -63,6 +76,9 @@ var errLost = fmt.Errorf("a test: %w", gpu.ErrLost)
 
 func (r faultyRecording) Wait() (gpu.Times, error) {
 	times, err := r.Recording.Wait()
+	if r.stuck != nil {
+		<-r.stuck
+	}
 	r.at += r.takes
 	r.calls++
 	if r.lost || r.number <= r.dead {

@@ -18,7 +18,7 @@ type Cause uint32
 const (
 	Heat   Cause = 1 << iota // the thermal state is serious or critical
 	Memory                   // memory pressure is critical
-	Busy                     // another program keeps the GPU busy
+	Busy                     // another program keeps the GPU busy, or a call to it does not return in time
 	Lost                     // an implementation on the GPU failed
 )
 

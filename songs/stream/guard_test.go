@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func play(t *testing.T, seconds float64, f *faults, o Options, condition *host.C
 	var output []float32
 	o.end = func(block []float32) { output = append(output, block...) }
 	o.after = func(block uint64) {
-		if block%3 == 0 {
+		if block%3 == 0 && f.stuck == nil { // a probe would be stuck, too
 			now := f.now()
 			k.step()
 			f.at = now // the guard's goroutine takes nobody's time
@@ -101,7 +102,8 @@ func TestCauses(t *testing.T) {
 	}{
 		{"heat", func(_ *faults, c *host.Condition) { c.Thermal = "serious" }, 0, false},
 		{"memory pressure", func(_ *faults, c *host.Condition) { c.Memory = "critical" }, 0, true},
-		{"busy GPU", func(f *faults, _ *host.Condition) { f.takes = 120 * time.Millisecond }, 1, false},
+		{"busy GPU", func(f *faults, _ *host.Condition) { f.takes = 120 * time.Millisecond }, 0, false},
+		{"busy GPU", func(f *faults, _ *host.Condition) { f.takes = 20 * time.Second }, 0, false},
 		{"busy GPU", func(f *faults, _ *host.Condition) { f.takes = 10 * time.Millisecond }, 0, false},
 		{"lost GPU", func(f *faults, _ *host.Condition) { f.lost = true }, 0, true},
 	} {
@@ -141,6 +143,96 @@ func TestCauses(t *testing.T) {
 			}
 			t.Log(changesOf(r), underruns(r), gpu.Blocks, spare.Blocks)
 		})
+	}
+}
+
+// A GPU that says only after many blocks that it is lost costs no block: the processor computes what the GPU does not.
+func TestLostGPUThatHangs(t *testing.T) {
+	b, f := emulated(t)
+	condition := cool
+	r := play(t, 10, f, Options{Backends: b}, &condition, func(second float64) {
+		if second == 1 {
+			f.takes, f.lost = 1400*time.Millisecond, true
+		}
+	})
+	if n := underruns(r); n != 0 || r.Routes[0].Blocks != 11 || r.Routes[1].Blocks != 89 {
+		t.Errorf("%d underruns, %d blocks on the GPU and %d on the processor; want 0, 11 and 89", n, r.Routes[0].Blocks, r.Routes[1].Blocks)
+	}
+	if got := changesOf(r); got != "+busy GPU 1.2, +lost GPU 1.2" {
+		t.Errorf("%s", got)
+	}
+}
+
+// impatient is a clock for several goroutines, by which a stuck GPU is late at once, and nothing else is.
+type impatient struct {
+	at    atomic.Int64
+	stuck func() bool
+}
+
+func (c *impatient) now() time.Duration    { return time.Duration(c.at.Load()) }
+func (c *impatient) until(t time.Duration) { c.at.Store(max(c.at.Load(), int64(t))) }
+
+func (c *impatient) await(over <-chan uint64, block uint64, until time.Duration) bool {
+	for !c.stuck() {
+		if <-over == block {
+			return true
+		}
+	}
+	c.until(until)
+	return false
+}
+
+// While a call to the GPU does not return, nobody uses its player, also if no cause keeps streams away. Then streams go back.
+func TestStuckGPU(t *testing.T) {
+	b, f := emulated(t)
+	source := testSource(t)
+	g := NewGuard(nil, func() host.Condition { return cool })
+	var output []float32
+	var c *callback
+	o := Options{Backends: b, Source: source, Seconds: 4, Streams: 1, Routes: []songs.Entrant{onEmulator}, Spare: onGo(Serial), Guard: g,
+		clock: &impatient{stuck: func() bool { return f.stuck != nil }}, end: func(block []float32) { output = append(output, block...) },
+		keeper: func(k *keeper) { c = k.callback }}
+	onGPU := map[uint64]int{} // by block
+	o.after = func(block uint64) {
+		switch block {
+		case 9:
+			f.stuck = make(chan struct{})
+		case 11, 15:
+			g.away.Store(0) // as if the cause were over
+		case 19:
+			close(f.stuck)
+			for !c.slots[0].player.Load().free() {
+				time.Sleep(time.Millisecond)
+			}
+			f.stuck = nil
+		}
+		onGPU[block] = c.slots[0].blocks
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if underruns(r) != 0 || onGPU[9] != 10 || onGPU[10] != 11 || onGPU[19] != 11 || onGPU[39] != 31 {
+		t.Errorf("%d underruns, and blocks on the GPU until blocks 9, 10, 19 and 39: %d, %d, %d and %d; want 0, 10, 11, 11 and 31", underruns(r),
+			onGPU[9], onGPU[10], onGPU[19], onGPU[39])
+	}
+	sameAsOneRoute(t, output, r)
+}
+
+// The guard's goroutine does not wait for a call to the GPU that does not return, to close the player that made it.
+func TestReleaseWaitsForNoCall(t *testing.T) {
+	c := &callback{}
+	c.done.Store(9)
+	p := &player{helper: &helper{blocks: make(chan uint64), ended: make(chan struct{})}}
+	k := &keeper{callback: c, guard: NewGuard(nil, nil), retired: []retired{{p, 0}}}
+	close(p.helper.ended)
+	p.helper.running.Store(true)
+	if k.release(); len(k.retired) != 1 {
+		t.Error("a player that is in a call is closed")
+	}
+	p.helper.running.Store(false)
+	if k.release(); len(k.retired) != 0 {
+		t.Error("a player that is free is not closed")
 	}
 }
 

@@ -69,6 +69,7 @@ func (k *keeper) step() {
 				}
 				return
 			}
+			next.help(k.callback.clock, k.guard.failed)
 			s.player.Store(next)
 		}
 	}
@@ -82,7 +83,7 @@ func (k *keeper) release() {
 	before := len(k.retired)
 	kept := k.retired[:0]
 	for _, r := range k.retired {
-		if k.callback.done.Load() < r.since+2 || k.callback.using.Load() == r.player {
+		if k.callback.done.Load() < r.since+2 || k.callback.using.Load() == r.player || !r.free() {
 			kept = append(kept, r)
 			continue
 		}
@@ -111,10 +112,9 @@ func (k *keeper) time(r songs.Entrant) (time.Duration, error) {
 		return 0, err
 	}
 	defer p.close()
-	inputs := k.source.inputs()
-	k.source.Fill(inputs, 0)
+	k.source.Fill(p.inputs, 0)
 	begin := k.callback.clock.now()
-	if err := p.pipelines[0].Run(inputs...); err != nil {
+	if err := p.pipelines[0].Run(p.inputs...); err != nil {
 		return 0, err
 	}
 	return (k.callback.clock.now() - begin) * time.Duration(k.streams), nil

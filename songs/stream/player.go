@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"crossover/dispatch"
@@ -12,6 +13,62 @@ import (
 // player plays all streams by one route.
 type player struct {
 	pipelines []*songs.Pipeline // by stream
+	inputs    [][]float32       // of the block that is computed
+	took      []time.Duration   // by stream
+	errors    []error           // by stream
+
+	helper *helper // nil if the audio goroutine computes
+}
+
+// helper is a goroutine that computes the blocks of a player on a GPU. The audio goroutine waits for it, but not for ever: a call
+// to a GPU that is lost, or that another program begins to use, may return only after many blocks. On an H200, CUDA took 140 ms to
+// say that its context was lost, and once 39 ms while another program started.
+type helper struct {
+	blocks  chan uint64 // to compute
+	over    chan uint64 // that were computed; it has room for one that nobody waits for any more
+	running atomic.Bool // between the two
+	ended   chan struct{}
+}
+
+// help starts the helper of a player. failed is called if an implementation fails.
+func (p *player) help(clock clock, failed func()) {
+	h := &helper{blocks: make(chan uint64, 1), over: make(chan uint64, 2), ended: make(chan struct{})}
+	p.helper = h
+	go func() {
+		defer close(h.ended)
+		for k := range h.blocks {
+			if p.compute(clock); p.failed() {
+				failed()
+			}
+			h.running.Store(false)
+			h.over <- k
+		}
+	}()
+}
+
+// free reports whether no helper computes a block that the audio goroutine has given up.
+func (p *player) free() bool { return p.helper == nil || !p.helper.running.Load() }
+
+// within computes a block, and reports whether it was over at a time of the clock. Otherwise the player may not be used until it is
+// free.
+func (p *player) within(clock clock, k uint64, until time.Duration) bool {
+	if p.helper == nil {
+		p.compute(clock)
+		return true
+	}
+	p.helper.running.Store(true)
+	p.helper.blocks <- k
+	return clock.await(p.helper.over, k, until)
+}
+
+// compute computes a block of all streams.
+func (p *player) compute(clock clock) {
+	before := clock.now()
+	for i, one := range p.pipelines {
+		p.errors[i] = one.Run(p.inputs...)
+		now := clock.now()
+		p.took[i], before = now-before, now
+	}
 }
 
 // warmUp is the number of calls after which a pipeline allocates nothing.
@@ -27,7 +84,7 @@ type machine struct {
 
 // player prepares a route for so many streams, and warms it up. It fails if the run has ended.
 func (m *machine) player(r songs.Entrant, streams int) (*player, error) {
-	p := &player{}
+	p := &player{inputs: m.source.inputs(), took: make([]time.Duration, streams), errors: make([]error, streams)}
 	for range streams {
 		if err := m.ended(); err != nil {
 			p.close()
@@ -92,7 +149,13 @@ func (p *player) failed() bool {
 	return false
 }
 
+// close waits for the helper.
 func (p *player) close() {
+	if p.helper != nil {
+		close(p.helper.blocks)
+		<-p.helper.ended
+		p.helper = nil
+	}
 	for _, one := range p.pipelines {
 		one.Close()
 	}
@@ -102,8 +165,34 @@ func (p *player) close() {
 type clock interface {
 	now() time.Duration
 	until(t time.Duration)
+	// await reports whether a block was over until a time. Blocks before it do not count.
+	await(over <-chan uint64, block uint64, until time.Duration) bool
 }
 
-type systemClock time.Time
+type systemClock struct {
+	start time.Time
+	timer *time.Timer
+}
 
-func (c systemClock) now() time.Duration { return time.Since(time.Time(c)) }
+func newSystemClock() systemClock {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return systemClock{time.Now(), timer}
+}
+
+func (c systemClock) now() time.Duration { return time.Since(c.start) }
+
+func (c systemClock) await(over <-chan uint64, block uint64, until time.Duration) bool {
+	c.timer.Reset(until - c.now())
+	defer c.timer.Stop()
+	for {
+		select {
+		case k := <-over:
+			if k == block {
+				return true
+			}
+		case <-c.timer.C:
+			return false
+		}
+	}
+}

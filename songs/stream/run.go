@@ -145,7 +145,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	m := machine{o.Backends, o.Dispatcher, o.Source, ctx.Err}
 	c := &callback{source: o.Source, clock: o.clock, fast: o.Fast, guard: o.Guard, rng: randomOrder(o.Seed),
-		inputs: o.Source.inputs(), output: make([]float32, o.Source.Block), end: o.end}
+		output: make([]float32, o.Source.Block), end: o.end}
 	report := &Report{Pipeline: o.Source.Graph.Name, RateHz: o.Source.Rate, Block: o.Source.Block, Streams: o.Streams, Fast: o.Fast,
 		DeadlineSeconds: float64(o.Source.Block) / o.Source.Rate}
 	var err error
@@ -190,7 +190,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 
 	if c.clock == nil {
-		c.clock = systemClock(time.Now())
+		c.clock = newSystemClock()
+	}
+	for _, s := range c.slots {
+		if o.Guard != nil && s.OnGPU {
+			s.player.Load().help(c.clock, o.Guard.failed)
+		}
 	}
 	if o.Guard != nil {
 		usual, _ := k.probe()

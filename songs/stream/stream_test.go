@@ -95,7 +95,7 @@ func TestABlockAllocatesNothing(t *testing.T) {
 	source := testSource(t)
 	m := machine{kernels.Here(), nil, source, t.Context().Err}
 	v := &virtual{}
-	c := &callback{source: source, clock: v, inputs: source.inputs(), output: make([]float32, source.Block), rng: randomOrder(1),
+	c := &callback{source: source, clock: v, output: make([]float32, source.Block), rng: randomOrder(1),
 		guard: NewGuard(nil, nil)}
 	for i, r := range []songs.Entrant{onGo(Serial), onGo("like a GPU"), onGo("other")} {
 		p, err := m.player(r, 2)
@@ -105,6 +105,9 @@ func TestABlockAllocatesNothing(t *testing.T) {
 		defer p.close()
 		r.OnGPU = i == 1
 		s := &slot{Entrant: r}
+		if r.OnGPU {
+			p.help(v, c.guard.failed)
+		}
 		s.player.Store(p)
 		c.slots, c.order = append(c.slots, s), append(c.order, i)
 	}
