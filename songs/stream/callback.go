@@ -29,6 +29,7 @@ type callback struct {
 	rng    *rand.Rand
 	guard  *Guard // may be nil
 	fast   bool
+	notes  *journal // nil without faults
 
 	output []float32 // sum of all streams
 	end    func(output []float32)
@@ -60,10 +61,16 @@ func (c *callback) block(k uint64) {
 		due, deadline = begin, begin+deadline-due
 	case begin >= deadline:
 		c.skipped++ // no route's: the one before may have caused it, or the system
+		if c.notes != nil {
+			c.notes.skips(begin - c.start)
+		}
 		c.done.Add(1)
 		return
 	}
 	c.wake.add(begin - due)
+	if turn := c.slots[c.order[c.next]]; c.notes != nil && turn.OnGPU {
+		c.notes.begins(begin-c.start, s != turn)
+	}
 	c.turn(p)
 	c.settled = false
 	c.source.Fill(p.inputs, k)
@@ -88,6 +95,9 @@ func (c *callback) block(k uint64) {
 	}
 	if c.end != nil {
 		c.end(c.output)
+	}
+	if c.notes != nil {
+		c.notes.ends(over-c.start, over-due, over > deadline, c.output)
 	}
 	c.next++
 	if _, next := c.choose(); len(c.slots) > 1 {

@@ -11,7 +11,8 @@
 // route to route, so the turns are not heard. All routes see the same machine, and their times can be compared.
 //
 // A [Guard] watches the machine from outside of the audio goroutine. While the machine is too hot, short of memory, or its GPU is
-// busy or lost, streams leave the GPU, and they go back when that is over.
+// busy or lost, streams leave the GPU, and they go back when that is over. A [Fault] makes one of these things happen, and the report
+// says what became of it.
 //
 // The package opens no sound card, sets no real-time priority, prints nothing and reads no files. The usual steps are
 //

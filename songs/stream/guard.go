@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"math/bits"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ const (
 type Guard struct {
 	dispatcher *dispatch.Dispatcher
 	observe    func() host.Condition
+	told       atomic.Uint32 // causes that a fault tells of, beside those that are observed
 
 	// What the audio goroutine writes. Neither side waits.
 	away   atomic.Uint32 // causes in force
@@ -129,7 +131,7 @@ func (g *Guard) onGPU(took time.Duration, inTime bool) {
 	}
 }
 
-// failed notes that an implementation on the GPU failed. The audio goroutine calls it.
+// failed notes that an implementation on the GPU failed. Any goroutine may call it.
 func (g *Guard) failed() {
 	g.lost.Store(true)
 	g.away.Or(uint32(Lost))
@@ -138,7 +140,7 @@ func (g *Guard) failed() {
 // look observes the machine once. While the GPU is busy or lost, and nothing else keeps streams away, probe computes a callback on
 // it outside of the audio goroutine, once a second.
 func (g *Guard) look(at time.Duration, probe func() (time.Duration, error)) {
-	c := g.observe()
+	c := g.condition()
 	g.set(Heat, hot(c), at)
 	g.set(Memory, c.Memory == "critical", at)
 
@@ -162,6 +164,29 @@ func (g *Guard) look(at time.Duration, probe func() (time.Duration, error)) {
 }
 
 const betweenProbes = time.Second
+
+// condition returns the condition of the machine, made worse by what a fault tells of.
+func (g *Guard) condition() host.Condition {
+	c, told := g.observe(), Cause(g.told.Load())
+	if told&Heat != 0 {
+		c.Thermal = "serious"
+	}
+	if told&Memory != 0 {
+		c.Memory = "critical"
+	}
+	return c
+}
+
+// tellOf returns what begins a fault that the guard is told of.
+func (g *Guard) tellOf(c Cause) func(context.Context) (end func() error, err error) {
+	return func(context.Context) (func() error, error) {
+		g.told.Or(uint32(c))
+		return func() error {
+			g.told.And(^uint32(c))
+			return nil
+		}, nil
+	}
+}
 
 // hot reports whether streams leave the GPU because of the thermal state.
 func hot(c host.Condition) bool { return c.Thermal == "serious" || c.Thermal == "critical" }

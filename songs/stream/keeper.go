@@ -77,8 +77,9 @@ func (k *keeper) step() {
 }
 
 // release closes retired players that the audio goroutine cannot have any more. It may have read the slot just before the player
-// was retired. Two blocks later it has either taken the player, and then using says so, or left it. While memory is short, what
-// the players held is asked for, because plans that are closed leave their memory to other plans.
+// was retired. Two blocks later it has either taken the player, and then using says so, or left it. A player whose call does not
+// return is left until it does, because closing it would wait. While memory is short, what the players held is asked for, because
+// plans that are closed leave their memory to other plans.
 func (k *keeper) release() {
 	before := len(k.retired)
 	kept := k.retired[:0]

@@ -33,6 +33,9 @@ type Options struct {
 	Fast    bool    // one block after the other, without waiting for its time
 	Guard   *Guard  // watches the machine if a route is on a GPU; may be nil
 	Seed    uint64  // of the order of turns
+	// Faults are made to go wrong during the run. A run with faults waits for the times of its blocks, has a Guard and a route on a
+	// GPU, and keeps what it plays, to compare it with the spare route.
+	Faults []Fault
 	// Every is how often the guard looks; 0 stands for 250 ms.
 	Every time.Duration
 
@@ -75,6 +78,10 @@ type Report struct {
 	StreamBytes         int64    `json:"stream_bytes"` // of heap that one stream takes, by all routes
 
 	Changes []Change `json:"changes"` // when streams left the GPU, and went back
+
+	// With faults only: what streams did about each, and the relative L2 error of what was played, compared with the spare route.
+	Faults    []FaultReport `json:"faults,omitempty"`
+	Deviation *float64      `json:"deviation,omitempty"`
 }
 
 // RouteReport is what a route took in its turns. Latency is from a block's time to its end, Compute from its begin to its end, and
@@ -132,6 +139,9 @@ func (o *Options) all() []songs.Entrant {
 // memory, or if ctx is done before the first block.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if err := o.checkFaults(); err != nil {
 		return nil, err
 	}
 	if o.Backends == nil {
@@ -202,9 +212,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		processor, _ := k.time(o.Spare)
 		o.Guard.begin(usual, processor)
 	}
+	if len(o.Faults) > 0 {
+		c.notes = newJournal(&o)
+	}
 	before, began := used(), time.Now()
 	c.start = c.clock.now() // the first block waits for nothing that was done before
-	report.AudioSeconds, report.Interrupted = o.play(ctx, c, k)
+	in := newInjector(&o, func() time.Duration { return c.clock.now() - c.start })
+	report.AudioSeconds, report.Interrupted = o.play(ctx, c, k, in)
 	report.WallSeconds = time.Since(began).Seconds()
 	report.add(c, before, used())
 	if o.Guard != nil {
@@ -212,6 +226,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	for _, r := range k.retired {
 		r.close()
+	}
+	if c.notes != nil {
+		report.Faults = c.notes.report(in.begun)
+		if report.Deviation, err = c.notes.deviation(&m, &o); err != nil && ctx.Err() == nil {
+			return nil, err
+		}
 	}
 	return report, nil
 }
@@ -248,8 +268,8 @@ func (o *Options) affordable(m *machine) (int64, error) {
 }
 
 // play plays all blocks. It returns the seconds of audio that were played, and whether ctx ended before them.
-func (o *Options) play(ctx context.Context, c *callback, k *keeper) (seconds float64, interrupted bool) {
-	blocks := uint64(math.Ceil(o.Seconds * o.Source.Rate / float64(o.Source.Block)))
+func (o *Options) play(ctx context.Context, c *callback, k *keeper, in *injector) (seconds float64, interrupted bool) {
+	blocks := o.blocks()
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var ended sync.WaitGroup
@@ -268,6 +288,9 @@ func (o *Options) play(ctx context.Context, c *callback, k *keeper) (seconds flo
 			}
 		})
 	}
+	if len(o.Faults) > 0 && o.after == nil {
+		ended.Go(func() { in.run(over) })
+	}
 	played := uint64(0)
 	ended.Go(func() {
 		runtime.LockOSThread()
@@ -275,13 +298,20 @@ func (o *Options) play(ctx context.Context, c *callback, k *keeper) (seconds flo
 		for ; played < blocks && !stop.Load(); played++ {
 			c.block(played)
 			if o.after != nil {
+				in.step(ctx)
 				o.after(played)
 			}
 		}
 		runtime.UnlockOSThread()
 	})
 	ended.Wait()
+	in.finish()
 	return float64(played) * float64(o.Source.Block) / o.Source.Rate, played < blocks
+}
+
+// blocks returns the number of blocks of a run.
+func (o *Options) blocks() uint64 {
+	return uint64(math.Ceil(o.Seconds * o.Source.Rate / float64(o.Source.Block)))
 }
 
 // onGPU reports whether a route is on a GPU.
