@@ -250,7 +250,7 @@ func TestEveryTextIsCUDA(t *testing.T) {
 func TestEveryPlainTextIsCUDA(t *testing.T) {
 	f := newFront(t, cuda.Prelude)
 	var sources []gpu.Source
-	err := filepath.WalkDir("../../kernels", func(path string, _ fs.DirEntry, err error) error {
+	take := func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".metal" {
 			return err
 		}
@@ -259,7 +259,8 @@ func TestEveryPlainTextIsCUDA(t *testing.T) {
 			sources = append(sources, gpu.Source{Name: filepath.Base(path), Text: text})
 		}
 		return err
-	})
+	}
+	err := errors.Join(filepath.WalkDir("../../kernels", take), filepath.WalkDir("../../cmd", take))
 	if err != nil || len(sources) < 20 {
 		t.Fatalf("%d texts, %v", len(sources), err)
 	}

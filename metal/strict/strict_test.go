@@ -3,6 +3,7 @@
 package strict
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -68,7 +69,7 @@ func TestEverySpecialisedText(t *testing.T) {
 func TestEveryPlainText(t *testing.T) {
 	f := front(t)
 	plain := 0
-	err := filepath.WalkDir("../../kernels", func(path string, _ fs.DirEntry, err error) error {
+	take := func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".metal" {
 			return err
 		}
@@ -82,7 +83,8 @@ func TestEveryPlainText(t *testing.T) {
 			f.hold(t, path, text)
 		})
 		return nil
-	})
+	}
+	err := errors.Join(filepath.WalkDir("../../kernels", take), filepath.WalkDir("../../cmd", take))
 	if err != nil || plain < 20 {
 		t.Fatalf("%d texts, %v", plain, err)
 	}
