@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/harm"
 	"crossover/cmd/internal/roof"
 	"crossover/gpu"
 	"crossover/kernels"
@@ -42,6 +43,7 @@ type options struct {
 	trace       string
 	signposts   bool
 	stream      bool
+	occupy      bool
 
 	streaming streaming
 	earlier   *profiles.Profile // of before
@@ -74,10 +76,14 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVar(&o.signposts, "signposts", false, "emit each timed call, its stages and their kernels as signposts, for Apple's Instruments; they take a little time")
 	flags.BoolVar(&o.stream, "stream", false, "play the pipeline in real time, block by block: "+strings.Join(streamed, ", "))
 	o.streaming.flags(flags)
+	flags.BoolVar(&o.occupy, "occupy", false, "do nothing but keep the GPU busy, until the standard input ends: the other program of --stream --fault busy")
 	done, err = command.Parse(flags, args, stdout,
 		"Profile runs a pipeline again and again, over a recording or inputs of its own, and says where the time goes.")
 	if done || err != nil {
 		return nil, done, err
+	}
+	if o.occupy {
+		return o, false, alone(flags)
 	}
 	if o.stream {
 		for _, name := range profileFlags {
@@ -109,15 +115,18 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 
 // run runs the command on this machine.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
-	return runOn(ctx, machine{kernels.Here(), roof.Processor, roof.GPU, ofMacOS}, stdout, stderr, args)
+	return runOn(ctx, machine{kernels.Here(), roof.Processor, roof.GPU, ofMacOS, anotherProgram, harm.Lose}, stdout, stderr, args)
 }
 
-// machine is what a profile is made on: backends, what measures their roofs, and what signposts need.
+// machine is what a profile is made on: backends, what measures their roofs, what signposts need, and what makes its GPU busy or
+// loses it.
 type machine struct {
 	*kernels.Backends
 	processor func(context.Context, *kernels.Backends) (profiles.Roof, error)
 	gpu       func(context.Context, *gpu.Device) (profiles.Roof, error)
 	signposts intervals
+	occupy    func(context.Context) (end func() error, err error)
+	lose      func(*gpu.Device) error
 }
 
 // runOn runs the command on a machine.
@@ -129,8 +138,11 @@ func runOn(ctx context.Context, m machine, stdout, stderr io.Writer, args []stri
 	if err := o.ready(); err != nil {
 		return err
 	}
-	if o.stream {
-		return o.streaming.play(ctx, stdout, stderr)
+	switch {
+	case o.occupy:
+		return occupy(ctx, m, os.Stdin, stdout)
+	case o.stream:
+		return o.streaming.play(ctx, m, stdout, stderr)
 	}
 	return profile(ctx, m, o, stdout, stderr)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/harm"
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
@@ -76,7 +77,8 @@ func roofed(b *kernels.Backends) machine {
 	}
 	return machine{b,
 		func(context.Context, *kernels.Backends) (profiles.Roof, error) { return of(profiles.Processor), nil },
-		func(context.Context, *gpu.Device) (profiles.Roof, error) { return of(profiles.GPU), nil }, ofMacOS}
+		func(context.Context, *gpu.Device) (profiles.Roof, error) { return of(profiles.GPU), nil }, ofMacOS,
+		anotherProgram, harm.Lose}
 }
 
 func onProcessor() machine { return roofed(&kernels.Backends{Pool: kernels.Here().Pool}) }

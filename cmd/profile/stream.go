@@ -22,7 +22,6 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/dispatch"
 	"crossover/host"
-	"crossover/kernels"
 	"crossover/plots"
 	"crossover/songs"
 	"crossover/songs/stream"
@@ -34,6 +33,8 @@ type streaming struct {
 	rate, seconds  float64
 	fast           bool
 	seed           uint64
+	fault          []string
+	faults         []fault // of the flag
 
 	pipeline, audio, calibration, afterIdle, json, plots string
 }
@@ -52,11 +53,12 @@ func (s *streaming) flags(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.seconds, "seconds", 80, "with --stream: seconds of audio; a quarter of them is for trying implementations")
 	flags.StringVar(&s.afterIdle, "after-idle", "", "with --stream: compare with the choices of this `file` too, which go run ./cmd/calibrate --state after-idle -o FILE wrote")
 	flags.BoolVar(&s.fast, "fast", false, "with --stream: one block after the other, without waiting for its time, all by the route of the calibration")
+	flags.StringSliceVar(&s.fault, "fault", nil, "with --stream: make these `faults` while streams play on the GPU, and say what streams did: NAME@SECONDS or NAME@SECONDS+DURATION, such as thermal@10+5; names: "+strings.Join(faultNames, ", "))
 	flags.Uint64Var(&s.seed, "seed", 1, "with --stream: seed of the order in which routes take turns")
 }
 
 // streamFlags are the flags that say nothing without --stream.
-var streamFlags = []string{"block", "rate", "streams", "seconds", "after-idle", "fast", "seed"}
+var streamFlags = []string{"block", "rate", "streams", "seconds", "after-idle", "fast", "fault", "seed"}
 
 // profileFlags are the flags that say nothing with --stream.
 var profileFlags = []string{"plan", "calls", "before", "trace", "signposts"}
@@ -88,7 +90,7 @@ func (s *streaming) check(o *options, named bool) error {
 	case s.pipeline == synthesiser && s.audio != "":
 		return command.Usage("--audio %s: the synthesiser plays no recording (want --pipeline effects)", s.audio)
 	}
-	return nil
+	return s.checkFaults()
 }
 
 // source returns what is played.
@@ -129,7 +131,7 @@ func (s *streaming) idle(stderr io.Writer) (*dispatch.Dispatcher, error) {
 const tuning = 0.25
 
 // play plays streams and prints what it found.
-func (s *streaming) play(ctx context.Context, stdout, stderr io.Writer) error {
+func (s *streaming) play(ctx context.Context, m machine, stdout, stderr io.Writer) error {
 	source, err := s.source(stderr)
 	if err != nil {
 		return err
@@ -142,19 +144,26 @@ func (s *streaming) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o := stream.Options{Dispatcher: d, AfterIdle: idle, Source: source, Streams: s.streams, Seconds: s.seconds, Fast: s.fast, Seed: s.seed,
+	o := stream.Options{Backends: m.Backends, Dispatcher: d, AfterIdle: idle, Source: source, Streams: s.streams, Seconds: s.seconds, Fast: s.fast, Seed: s.seed,
 		Guard: stream.NewGuard(d, host.Observe)}
-	defer d.OnMemoryPressure(func() { kernels.Here().Trim() })()
+	defer d.OnMemoryPressure(func() { m.Trim() })()
 	routes, err := stream.Routes(o)
 	if err != nil {
 		return err
 	}
 	serial := routes[slices.IndexFunc(routes, func(r songs.Entrant) bool { return r.Name == stream.Serial })]
 	o.Routes, o.Spare = routes, serial
-	if s.fast {
+	switch {
+	case s.fast:
 		o.Routes = routes[:1]
-	} else if err := s.tune(ctx, &o, serial, stderr); err != nil {
-		return interrupted(ctx, err)
+	case len(s.faults) > 0:
+		if err := s.inject(&o, m); err != nil {
+			return err
+		}
+	default:
+		if err := s.tune(ctx, &o, serial, stderr); err != nil {
+			return interrupted(ctx, err)
+		}
 	}
 	if ctx.Err() != nil {
 		return command.Interrupted(errors.New("interrupted before a block was compared"))
@@ -227,6 +236,10 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 		fmt.Fprintf(stdout, "%s is %s.\n", route.Name, strings.Join(route.Stages, ", "))
 	}
 	fmt.Fprintln(stdout)
+	if len(r.Faults) > 0 {
+		printFaults(r, stdout)
+		fmt.Fprintln(stdout)
+	}
 	for _, finding := range findings(r) {
 		fmt.Fprintln(stdout, finding)
 	}
@@ -323,7 +336,7 @@ func findings(r *stream.Report) (all []string) {
 		}
 		say("Streams %s the GPU after %.1f s: %s.", verb, c.Seconds, c.Cause)
 	}
-	return all
+	return append(all, faultFindings(r)...)
 }
 
 func milli(seconds float64) string {
