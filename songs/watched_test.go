@@ -341,6 +341,7 @@ func testAStageIsSwapped(t *testing.T, judged, remembers bool) {
 	if doubts := w.Doubtful(); len(doubts) != 1 || doubts[0].Stage != "c" || doubts[0].Implementation != "second" {
 		t.Fatalf("a minute later %v is in doubt (want the swap)", doubts)
 	}
+	s.scatter = 0.04 // first is 10 % faster, and 176 blocks must show that it is more than 5 %
 	if r := s.duel(w); r.Verdict != dispatch.Changed || r.Chosen != "first" {
 		t.Fatalf("the second duel found %v (want a change to first)", r)
 	}
