@@ -23,6 +23,8 @@ type simulated struct {
 	now     time.Duration // what the clock of duels shows
 	today   time.Time
 	load    float64            // of the machine: all calls take so many times as long
+	loads   func() float64     // what a call finds as load instead, in the program or in a duel; nil for none
+	tail    float64            // probability of a call that is disturbed
 	factors map[string]float64 // by implementation, or by implementation and case: "go fft/batch=1"
 	off     map[string]float64 // by the same: what predictions are off by
 	scatter float64            // standard deviation of the logarithm of a time
@@ -84,6 +86,12 @@ func (s *simulated) took(c *Case, size int, implementation string) time.Duration
 		if f, is := s.off[key]; is {
 			seconds *= f
 		}
+	}
+	if s.loads != nil {
+		s.load = s.loads()
+	}
+	if s.Float64() < s.tail { // Pareto: the time grows by a factor with an infinite mean
+		seconds /= 1 - s.Float64()
 	}
 	return time.Duration(seconds * s.load * math.Exp(s.scatter*s.NormFloat64()) * 1e9)
 }
@@ -263,6 +271,101 @@ func TestWatchUniformLoad(t *testing.T) {
 	}
 	if most := 3 * rounds * len(sixCases) / 1000; doubts > most {
 		t.Errorf("%d false doubts in %d timed calls (want at most %d)", doubts, 3*rounds*len(sixCases), most)
+	}
+}
+
+// loadsOf are loads that all calls have in common. Each returns a function that returns how many times as long the next call takes.
+var loadsOf = []struct {
+	name string
+	next func(r *rand.Rand) func() float64
+}{
+	{"doubles or halves at half of the calls", doubling(2)},
+	{"doubles or halves every 10 calls or so", doubling(10)},
+	{"doubles or halves every 100 calls or so", doubling(100)},
+	{"doubles or halves every 10 000 calls or so", doubling(10_000)},
+	{"doubles six times, then is over", func(*rand.Rand) func() float64 {
+		n := 0
+		return func() float64 { n++; return math.Exp2(float64(n / 400 % 7)) }
+	}},
+	{"rises to twice and falls, in 1000 calls", func(*rand.Rand) func() float64 {
+		n := 0
+		return func() float64 { n++; return 1 + math.Abs(float64(n%1000)-500)/500 }
+	}},
+	{"rises slowly to four times, and falls at once", func(*rand.Rand) func() float64 {
+		n := 0
+		return func() float64 { n++; return math.Exp2(float64(n%5000) / 2500) }
+	}},
+	{"bursts of some calls that take twice as long", func(r *rand.Rand) func() float64 {
+		left := 0
+		return func() float64 {
+			if left--; left > 0 {
+				return 2
+			}
+			if r.Float64() < 0.01 {
+				left = 2 + r.IntN(8)
+			}
+			return 1
+		}
+	}},
+}
+
+// doubling returns a load that doubles or halves after so many calls in the mean.
+func doubling(calls float64) func(r *rand.Rand) func() float64 {
+	return func(r *rand.Rand) func() float64 {
+		load := 1.0
+		return func() float64 {
+			if r.Float64() < 1/calls {
+				load = 3 - load
+			}
+			return load
+		}
+	}
+}
+
+// TestAMillionTimedCalls counts false swaps in 10⁶ timed calls of programs with two, three and six operations, under loads of several
+// kinds. A program with 10⁹ calls times so many. a and b take equally long, so nothing but a duel keeps them from being swapped.
+// Whatever is in doubt is dueled for at once, under the same load.
+func TestAMillionTimedCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	const calls = 1_000_000
+	for _, operations := range []int{2, 3, 6} {
+		swaps := 0
+		for k, load := range loadsOf {
+			s := simulate(t, uint64(10*operations+k))
+			s.loads, s.tail = load.next(s.Rand), 0.02
+			for _, name := range sixCases {
+				s.off["a "+name] = math.Exp(0.1 * s.NormFloat64()) // what the prediction of both is off by
+				s.off["b "+name] = s.off["a "+name]
+			}
+			doubts, changed, each := 0, 0, calls/len(loadsOf)
+			for n := range each {
+				s.call(sixCases[s.IntN(operations)], 2000)
+				if n%operations > 0 {
+					continue
+				}
+				s.today = s.today.Add(2 * time.Hour) // no hold hides a false doubt
+				for _, r := range s.duel() {
+					doubts++
+					if r.Verdict == Changed {
+						changed++
+						t.Log(r)
+					}
+				}
+			}
+			if st := s.w.State(); st.Timed != int64(each) || st.Missed > 0 {
+				t.Errorf("%+v", st)
+			}
+			t.Logf("%d operations, a load that %s: %d false doubts and %d false swaps in %d timed calls", operations, load.name, doubts, changed, each)
+			if most := each / 1000; doubts > most {
+				t.Errorf("%d false doubts (want at most %d, one in 10⁶ calls of a program)", doubts, most)
+			}
+			swaps += changed
+		}
+		if swaps > 1 {
+			t.Errorf("%d operations: %d false swaps in %d timed calls (want at most 1)", operations, swaps, calls)
+		}
 	}
 }
 
