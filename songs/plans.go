@@ -27,7 +27,8 @@ func (p *Pipeline) FollowPlan(name string, elements ...int) error {
 	switch name {
 	case Best:
 		p.chosen, p.planned = false, nil
-		p.leave("") // until the next call plans
+		p.leave("")
+		p.lengths = nil // so that the next call plans, also if it has the lengths of the last one
 		return nil
 	case Stages:
 		return p.Follow(make(Route, len(p.w.Stages)))
