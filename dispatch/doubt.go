@@ -14,8 +14,8 @@ import (
 // Doubt is a choice that a [Watch] found to be doubtful.
 type Doubt struct {
 	Pipeline       string // whose route names the implementation for a stage; "" for calls outside of routes
-	Stage          string // of the pipeline
-	Case           string // or the operation, if its choices depend on the shape
+	Stage          string // of the pipeline, or the stages of a list of kernels
+	Case           string // or the operation, if its choices depend on the shape; "" for a list of kernels
 	From, To       int    // sizes of the case for which the choice is doubtful, both 0 for an operation
 	Shape          []int  // of the last call that was timed, or the size
 	Implementation string // that is chosen there
@@ -43,7 +43,7 @@ func (d Doubt) String() string {
 }
 
 // where names what is called.
-func (d *Doubt) where() string { return stageOf{d.Pipeline, d.Stage}.before(d.Case) }
+func (d *Doubt) where() string { return stageOf{d.Pipeline, d.Stage, d.Case == ""}.before(d.Case) }
 
 // doubt is a Doubt with what a duel needs.
 type doubt struct {
@@ -157,7 +157,7 @@ func (w *Watch) faster(s *series, c drift.Change) []*doubt {
 	var all []*doubt
 	for _, other := range w.series {
 		o, _, p := splitName(other.name())
-		if o != operation || p != placement || other.implementation == s.implementation || other.stale(w) {
+		if o != operation || p != placement || other.implementation == s.implementation || other.stale(w) || s.in().list && other.in() != s.in() {
 			continue
 		}
 		own, _, _ := other.forecast.at(&other.last, other.implementation)
@@ -197,8 +197,7 @@ func (s *series) rivals(most float64) []string {
 	}
 	known := s.names()
 	var all []rival
-	for _, i := range s.forecast.implementations() {
-		name := i.Name
+	for _, name := range s.implementations() {
 		if name == s.implementation || known != nil && !slices.Contains(known, name) {
 			continue
 		}
@@ -212,6 +211,17 @@ func (s *series) rivals(most float64) []string {
 		names = append(names, one.name)
 	}
 	return names
+}
+
+// implementations returns those for which something may be predicted.
+func (s *series) implementations() (all []string) {
+	if s.last.forecast != nil {
+		return s.names()
+	}
+	for _, i := range s.forecast.implementations() {
+		all = append(all, i.Name)
+	}
+	return all
 }
 
 // swaps returns the present swaps.

@@ -232,6 +232,9 @@ func (d *Dispatcher) obstacleAt(at site, name string) string {
 	if p := d.knownFor(operation, placement); b.recorded == nil && p != nil {
 		b.recorded = p.record()
 	}
+	if at.in().list {
+		b.recorded = noRecord
+	}
 	if b.recorded == nil {
 		return NotThere
 	}

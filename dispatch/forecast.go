@@ -15,6 +15,15 @@ type forecast struct {
 	line     *line             // of a case; nil if its shapes are not known
 	of       *predicted        // nil if the operation has no surface, and no shapes that somebody asked for
 	tieBand  float64           // of the case, 0 for an operation
+	last     told
+}
+
+// told is what the [Forecast] of a call said last. It may take long to say it again.
+type told struct {
+	shape          [surface.MostAxes]int
+	implementation string
+	seconds        float64
+	known          bool
 }
 
 // The standard deviations of log-ratios of time and prediction that are assumed where the calibration has none.
@@ -53,7 +62,13 @@ func (d *Dispatcher) forecastOf(at site) forecast {
 
 // at predicts the seconds of a call by an implementation, and returns by what standard deviation the logarithm may be off.
 func (f *forecast) at(call *timed, implementation string) (seconds, scatter float64, known bool) {
-	if shape, found := f.shape(call); found {
+	if call.forecast != nil {
+		if f.last.shape != call.shape || f.last.implementation != implementation {
+			f.last = told{shape: call.shape, implementation: implementation}
+			f.last.seconds, f.last.known = call.forecast(implementation, call.shape[:call.values])
+		}
+		seconds, scatter, known = f.last.seconds, scatterPredicted, f.last.known
+	} else if shape, found := f.shape(call); found {
 		seconds, scatter, known = f.seconds(shape[:len(f.of.Axes)], call.size, implementation)
 	} else {
 		seconds, scatter, known = f.seconds(nil, call.size, implementation)

@@ -53,7 +53,11 @@ func (d *Dispatcher) OperationOf(name, key string, names []string, obstacle func
 
 // OperationIn is OperationOf for a stage of a pipeline, as CaseIn is CaseOf.
 func (d *Dispatcher) OperationIn(s *Stage, name, key string, names []string, obstacle func(implementation string) string) *Operation {
-	o := &Operation{name: name, names: names, obstacle: obstacle, in: s.routed()}
+	return d.operationIn(s.routed(), name, key, names, obstacle)
+}
+
+func (d *Dispatcher) operationIn(in routed, name, key string, names []string, obstacle obstacle) *Operation {
+	o := &Operation{name: name, names: names, obstacle: obstacle, in: in}
 	if d.none() {
 		o.present.Store(forcedAlone().newOverShapes(o))
 		return o
@@ -84,6 +88,9 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	if p != nil {
 		s.shapes = d.newShapes(p, placement, o.names, o.obstacle)
 		b = s.shapes.b
+	}
+	if o.in.list {
+		b.recorded = noRecord
 	}
 	if o.in != (routed{}) {
 		s.shapes, s.fixed, s.reason = nil, o.in.implementation, o.in.reason()

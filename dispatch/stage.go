@@ -12,13 +12,29 @@ type Stage struct {
 	Factors map[string]float64
 }
 
+// ListIn returns the chooser of a list of kernels: stages of a route that are launched on a GPU at once. s has the names of its
+// stages, joined, and the implementation that stands for them. instead is a name for computing each of these stages on the
+// processor. ChooseShape answers as the route says, unless a [Watch] swapped the list, at shapes that are whatever numbers the
+// time of the list depends on. The calibration knows nothing of such shapes, so the calls need a [Timed].Forecast.
+func (d *Dispatcher) ListIn(s *Stage, instead string) *Operation {
+	in := s.routed()
+	in.list = true
+	return d.operationIn(in, "", instead, []string{s.Implementation, instead}, nil)
+}
+
 // stageOf says which stage calls are in. The zero value stands for calls outside of routes.
-type stageOf struct{ pipeline, stage string }
+type stageOf struct {
+	pipeline, stage string
+	list            bool // they are of a list of kernels, and stage has the names of its stages
+}
 
 // before puts the stage before the name of its case or operation.
 func (s stageOf) before(name string) string {
-	if s == (stageOf{}) {
+	switch {
+	case s == (stageOf{}):
 		return name
+	case s.list:
+		return "list " + s.stage + " of " + s.pipeline
 	}
 	return "stage " + s.stage + " of " + s.pipeline + ", " + name
 }
@@ -33,7 +49,7 @@ func (s *Stage) routed() routed {
 	if s == nil {
 		return routed{}
 	}
-	return routed{stageOf{s.Pipeline, s.Name}, s.Implementation}
+	return routed{stageOf{s.Pipeline, s.Name, false}, s.Implementation}
 }
 
 // reason says why the implementation is chosen.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -138,5 +139,73 @@ func TestStageIsSwappedAlone(t *testing.T) {
 	}
 	if got := c.Choose(600); got != "a" {
 		t.Errorf("with a fresh calibration: %s", got)
+	}
+}
+
+// A Forecast may take long, and is asked again only for another call.
+func TestForecastOfAList(t *testing.T) {
+	asked := 0
+	call := func(values ...int) *timed {
+		one := &timed{over: new(Operation), values: len(values), factors: map[string]float64{"gpu": 0.5, "processor": 2},
+			forecast: func(implementation string, shape []int) (float64, bool) {
+				asked++
+				return map[string]float64{"gpu": 1, "processor": 10}[implementation] * float64(shape[0]), len(shape) == 2 && implementation != "none"
+			}}
+		copy(one.shape[:], values)
+		return one
+	}
+	var f forecast
+	for _, of := range []struct {
+		call           *timed
+		implementation string
+		want           float64
+		asked          int
+	}{
+		{call(600, 1), "gpu", 300, 1},
+		{call(600, 1), "gpu", 300, 1},
+		{call(900, 1), "gpu", 450, 2},
+		{call(900, 1), "processor", 18_000, 3},
+		{call(900, 2), "processor", 18_000, 4},
+		{call(900, 2), "none", 0, 5},
+		{call(900, 2), "none", 0, 5},
+		{call(900), "gpu", 0, 6},
+	} {
+		seconds, _, known := f.at(of.call, of.implementation)
+		if known != (of.want > 0) || known && seconds != of.want || asked != of.asked {
+			t.Errorf("%s at %v: %g s, %v after %d questions (want %g after %d)", of.implementation, of.call.shape[:of.call.values], seconds, known, asked, of.want, of.asked)
+		}
+	}
+}
+
+// One list that became faster on the processor says nothing of another list.
+func TestAFasterListIsNoOtherList(t *testing.T) {
+	d := newDispatcherFor(t, watchedFile(), epyc)
+	w, err := d.Watch(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	random, turn := rand.New(rand.NewPCG(5, 5)), w.Turn()
+	list := func(name, implementation string) *Operation {
+		return d.ListIn(&Stage{Pipeline: "p", Name: name, Implementation: implementation}, "processor")
+	}
+	one, other, third := list("a + b", "processor"), list("c + d", "gpu"), list("e + f", "gpu")
+	faster := 1.0
+	for n := range 200 {
+		if n == 100 {
+			faster = 0.5
+		}
+		for _, of := range []*Operation{one, other, third} {
+			seconds := math.Exp(0.05 * random.NormFloat64())
+			if of == one {
+				seconds *= faster
+			}
+			turn.Operation(of, Timed{Implementation: of.ChooseShape(1000), Took: time.Duration(1e9 * seconds),
+				Forecast: func(string, []int) (float64, bool) { return 1, true }}, 1000)
+		}
+		w.State()
+	}
+	if doubts := w.Doubtful(); len(doubts) > 0 {
+		t.Errorf("a + b became faster on the processor, and %v is in doubt", doubts)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"crossover/calibration"
 	"crossover/calibration/surface"
 )
 
@@ -64,6 +65,9 @@ func (b *builder) swapped(name string, over bool, in stageOf) []*swapping {
 	}
 	return all
 }
+
+// noRecord stands for what the calibration knows of a list of kernels: nothing.
+var noRecord = &calibration.Case{}
 
 // swapping decides by the swaps at the same sizes. Each is from another implementation.
 type swapping struct {

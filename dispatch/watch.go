@@ -56,8 +56,8 @@ const (
 	forgotten = 4096
 )
 
-// Watch begins to watch the calls of all plans of the dispatcher, the stages on the processor of its pipelines (see [Stage]), and
-// the calls that the program times itself by [Watch.Turn]. One call in every is timed, 0 stands for 1000. Fewer are timed if the
+// Watch begins to watch the calls of all plans of the dispatcher, the stages on the processor and the lists of kernels of its
+// pipelines (see [Stage] and [Dispatcher.ListIn]), and the calls that the program times itself by [Watch.Turn]. One call in every is timed, 0 stands for 1000. Fewer are timed if the
 // cost would exceed 0.2 % of the time. A call that is not timed costs a comparison more, and a call that is timed waits for
 // nothing and allocates nothing. What was timed is looked at when the program calls Doubtful, Duel, Blind or State.
 //
@@ -200,7 +200,14 @@ type Timed struct {
 	// Factors are how many times as long calls take where the program makes them as they take alone, by implementation: see
 	// [Stage]. Nil stands for factors of 1. The map must not change.
 	Factors map[string]float64
+	// Forecast predicts how long calls take alone, where the calibration has no such operation: see [Dispatcher.ListIn]. Nil stands
+	// for the calibration.
+	Forecast Forecast
 }
+
+// Forecast predicts the seconds of a call at a shape, alone, by an implementation, and returns false if it cannot. It may take
+// long, and is never called by who makes the calls. It must not call the Watch.
+type Forecast func(implementation string, shape []int) (seconds float64, known bool)
 
 // Trial makes a call of an implementation at a shape, with inputs and outputs of its own, for a duel. run computes the call,
 // again and again. end releases what the call holds. A Trial is called by the goroutine of Duel, while other calls go on.
@@ -233,7 +240,7 @@ func (t *Turn) hand(one *timed, call Timed) {
 	if w == nil || w.ended.Load() || call.Took <= 0 {
 		return
 	}
-	one.implementation, one.took, one.trial, one.factors = call.Implementation, call.Took, call.Trial, call.Factors
+	one.implementation, one.took, one.trial, one.factors, one.forecast = call.Implementation, call.Took, call.Trial, call.Factors, call.Forecast
 	w.queue.push(one)
 	if least := float64(w.cost.Load()) / (mostShare * float64(call.Took)); least > float64(w.every) {
 		t.arm(int(min(least, math.MaxInt32)))
@@ -251,6 +258,7 @@ type timed struct {
 	took           time.Duration
 	trial          Trial
 	factors        map[string]float64
+	forecast       Forecast
 }
 
 // factor returns how many times as long a call takes there as it takes alone, and false where that is not known.

@@ -19,6 +19,8 @@ type Step interface {
 	Tensors(s Shape) []Tensor
 	// Reference returns the outputs of a call in float64: see [Op].Reference.
 	Reference(s Shape, a *Args) []float64
+	// FillInputs writes the inputs with which a shape is measured: see [Op].FillInputs.
+	FillInputs(s Shape, in Input, a *Args)
 	// Work returns what a call has to do at a shape by an implementation: see [Op].Work.
 	Work(s Shape, implementation string) Work
 	// Implementations returns the ways to compute the step on the given backends.
@@ -82,6 +84,10 @@ func (s *step[P]) Tensors(shape Shape) []Tensor { return s.op.IO(s.params, shape
 
 func (s *step[P]) Reference(shape Shape, a *Args) []float64 {
 	return s.op.Reference(s.params, shape, a)
+}
+
+func (s *step[P]) FillInputs(shape Shape, in Input, a *Args) {
+	s.op.FillInputs(s.params, shape, in, a)
 }
 
 func (s *step[P]) Work(shape Shape, implementation string) Work {

@@ -50,14 +50,27 @@ func (p *Pipeline) plan() error {
 	return nil
 }
 
-// expect finds out how many times as long the stages take in the pipeline as alone, for a watch of the dispatcher. It does
-// nothing if there is none, or if the pipeline follows no route that was planned.
+// expect finds out how many times as long the stages and the lists take in the pipeline as alone, for a watch of the dispatcher. It
+// does nothing if the pipeline follows no route that was planned, and little if there is no watch.
 func (p *Pipeline) expect() {
 	p.watch = p.dispatcher.Watching()
-	if p.watch == nil || p.route == nil || p.chosen || p.planned == nil {
+	if p.dispatcher == nil || p.route == nil || p.chosen || p.planned == nil {
+		return
+	}
+	for i := range p.groups {
+		if l := p.groups[i].list; l != nil && l.choice.of == nil {
+			l.ask(p)
+		}
+	}
+	if p.watch == nil {
 		return
 	}
 	c, err := p.costs(p.planned, p.calls)
+	for i := range p.groups {
+		if l := p.groups[i].list; l != nil && err == nil {
+			l.expect(p, c)
+		}
+	}
 	for i := range p.watched {
 		p.watched[i].Factors = map[string]float64{} // the watch may still read the last one
 		if err != nil {
@@ -143,12 +156,16 @@ func (p *Pipeline) leave(reason string) {
 
 // arranged returns the layout of a call with inputs of so many elements, after so many calls.
 func (p *Pipeline) arranged(elements []int, calls int) (*layout, error) {
-	if len(elements) != len(p.w.Inputs) {
-		return nil, fmt.Errorf("%d lengths (want %d)", len(elements), len(p.w.Inputs))
+	return p.w.arranged(elements, calls)
+}
+
+func (w *wiring) arranged(elements []int, calls int) (*layout, error) {
+	if len(elements) != len(w.Inputs) {
+		return nil, fmt.Errorf("%d lengths (want %d)", len(elements), len(w.Inputs))
 	}
-	l := newLayout(p.w)
-	for i := range p.w.Stages {
-		step, err := p.w.Stages[i].step(0)
+	l := newLayout(w)
+	for i := range w.Stages {
+		step, err := w.Stages[i].step(0)
 		if err != nil {
 			return nil, err
 		}
@@ -208,9 +225,12 @@ func (p *Pipeline) Explain() string {
 		return p.w.Name + ": no call was computed by the route until now, or the last one has failed; " + p.reason + "\n"
 	}
 	for n, g := range p.groups {
+		aside := g.list != nil && !p.broken[p.w.order[g.first]] && g.list.isAside(p)
 		for _, i := range p.w.order[g.first:g.end] {
 			name := p.w.Stages[i].Name
 			switch {
+			case aside && !p.broken[i]:
+				fmt.Fprintf(&b, "  %s: %s, instead of list %d: %s\n", name, p.insteadOf(i), n+1, g.list.choice.of.ExplainShape(p.lengths...).Reason)
 			case g.list != nil && !p.broken[i]:
 				fmt.Fprintf(&b, "  %s: %s, in list %d\n", name, p.route[i], n+1)
 			case p.routed(i):
@@ -248,8 +268,11 @@ func (p *Pipeline) Chosen() Route {
 	r := make(Route, len(p.w.Stages))
 	for n := range p.groups {
 		g := &p.groups[n]
+		aside := g.list != nil && !p.broken[p.w.order[g.first]] && g.list.isAside(p)
 		for _, i := range p.w.order[g.first:g.end] {
-			if plan := p.plans[i]; plan != nil && !p.routed(i) {
+			if aside && !p.broken[i] {
+				r[i] = p.insteadOf(i)
+			} else if plan := p.plans[i]; plan != nil && !p.routed(i) {
 				r[i] = plan.Explain(p.layout.shapes[i]).Implementation
 			} else if e, swapped := p.swapped(i); swapped {
 				r[i] = e.Implementation

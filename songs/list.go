@@ -15,6 +15,7 @@ type list struct {
 	w      *wiring
 	stages []int
 	title  string // see name
+	choice choice
 
 	steps  []kernels.Step    // for which the kernels are
 	of     []kernels.Kernels // by stage of the list

@@ -147,26 +147,14 @@ func (p *Pipeline) arrange(inputs [][]float32) error {
 // stages computes the stages in their order.
 func (p *Pipeline) stages() error {
 	for i := range p.groups {
-		g := &p.groups[i]
+		g, err := &p.groups[i], error(nil)
 		if g.list != nil && !p.broken[p.w.order[g.first]] {
-			for k := g.first; k < g.end; k++ {
-				if err := p.prepare(k, g.list); err != nil {
-					return err
-				}
-			}
-			err := g.list.run(p)
-			if err == nil {
-				continue
-			}
-			p.abandon(g, err)
+			err = p.list(g)
+		} else {
+			_, err = p.singly(g, false)
 		}
-		for k := g.first; k < g.end; k++ {
-			if err := p.prepare(k, nil); err != nil {
-				return err
-			}
-			if err := p.stage(p.w.order[k]); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -302,6 +290,9 @@ func (p *Pipeline) planOf(i int) (kernels.StepPlan, error) {
 	step := p.layout.steps[i]
 	if p.chosen || p.dispatcher == nil {
 		return step.PlanOf(p.backends, p.route[i])
+	}
+	if name := p.insteadOf(i); name != "" {
+		return step.PlanOf(p.backends, name)
 	}
 	p.watched[i].Pipeline, p.watched[i].Name, p.watched[i].Implementation = p.w.Name, p.names[i], p.route[i]
 	return step.PlanIn(p.backends, p.dispatcher, &p.watched[i])

@@ -22,7 +22,8 @@ type group struct {
 // Follow makes the pipeline compute by a route. It fails, and changes nothing, if the route has another number of stages, or if
 // an implementation is unknown or cannot run here. It opens the GPUs of the route. If an implementation fails in a call, its
 // group is computed as the dispatcher chooses, in this call and until the next Follow or Close. The next call begins as after
-// Reset. No [dispatch.Watch] times the stages that the route names an implementation for, because the program has decided.
+// Reset. No [dispatch.Watch] times the stages that the route names an implementation for, or its lists, because the program has
+// decided.
 func (p *Pipeline) Follow(r Route) error {
 	if err := p.follow(r); err != nil {
 		return err

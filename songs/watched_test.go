@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,7 @@ import (
 
 // pace says how long calls of a chain of stages take. They wait in the fake time of synctest, so the tests are exact and quick.
 type pace struct {
+	random sync.Mutex // guards Rand
 	*rand.Rand
 	within  atomic.Bool        // the pipeline computes, and not a duel
 	scatter float64            // standard deviation of the logarithm of a time
@@ -49,8 +51,15 @@ func inPipeline(stage, implementation string) float64 {
 	return 0.5
 }
 
+// noise returns how many times as long as usual a call takes.
+func (p *pace) noise() float64 {
+	p.random.Lock()
+	defer p.random.Unlock()
+	return p.load * math.Exp(p.scatter*p.NormFloat64())
+}
+
 func (p *pace) wait(stage, implementation string) {
-	took := float64(alone[implementation]) * p.load * math.Exp(p.scatter*p.NormFloat64())
+	took := float64(alone[implementation]) * p.noise()
 	if p.within.Load() {
 		took *= inPipeline(stage, implementation)
 	}
@@ -84,7 +93,7 @@ func paced(p *pace, judged bool) *kernels.Op[string] {
 		},
 		Tolerance: func(kernels.Shape) float64 { return 1e-6 },
 		Work:      func(s kernels.Shape, _ string) kernels.Work { return kernels.Work{Bytes: 8 * float64(s[0])} },
-		By:        []kernels.Makers[string]{by("second"), by("first")},
+		By:        []kernels.Makers[string]{by("second"), by("first"), onPacedGPU},
 	}
 	if judged {
 		op.Judged = func(_ string, s kernels.Shape) (line, size int) { return 0, s[0] }
@@ -156,6 +165,7 @@ type program struct {
 	p     *songs.Pipeline
 	graph *songs.Graph
 	x     []float32
+	b     *kernels.Backends // nil where there is no GPU
 }
 
 // newProgram returns a program whose pipeline has chosen its route.
