@@ -13,8 +13,12 @@ var (
 	sectionText string
 	//go:embed single.metal
 	singleText string
+	//go:embed compose.metal
+	composeText string
 	//go:embed scan.metal
 	scanText string
+	//go:embed short.metal
+	shortText string
 )
 
 // singleSource is a filter of one section.
@@ -39,7 +43,7 @@ type strategy struct {
 	width      int
 
 	// Otherwise rows are scanned. A row has groups threadgroups. Each computes tiles of threads·chunk vectors, one after the
-	// other. chunk is odd.
+	// other. chunk is odd, unless a simdgroup holds a row.
 	threads, chunk, groups, tiles int
 }
 
@@ -56,8 +60,8 @@ const (
 	// saves.
 	mostThreads = 256
 	mostWalked  = 2
-	// mostSide is the greatest number of rows, of a simdgroup each, in a threadgroup. It is a power of two.
-	mostSide = 4
+	// groupsPerCore is how many simdgroups of short_rows a core of an H200 has the registers for.
+	groupsPerCore = 20
 )
 
 // strategy returns how to divide the work on a GPU of the given number of cores. The numbers were chosen on an H200.
@@ -86,8 +90,11 @@ func (x extent) strategy(cores int) strategy {
 }
 
 // scanOf returns a scan by the least power of two of threads, from 32 to most, whose chunks hold a row. If none does, it has
-// most threads.
+// most threads. The chunks of a single simdgroup are no longer than the row needs.
 func scanOf(vectors, most, chunk int) strategy {
+	if vectors <= 32*chunk {
+		return strategy{threads: 32, chunk: divideUp(vectors, 32)}
+	}
 	by := strategy{threads: 32, chunk: chunk}
 	for by.threads < most && by.threads*by.chunk < vectors {
 		by.threads *= 2
@@ -132,12 +139,24 @@ func (f *near) values() gpu.Argument { return gpu.Values(f.b0, f.c1, f.c2, f.e1,
 // appendScan appends the kernels with many threads for each channel.
 func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer) {
 	section, shape := f.values(), x.rows().Values()
-	walk := gpu.Values(by.groups, by.tiles)
-	source := x.rows().Source(singleSource, "scan.metal", scanText).Define("CHUNK", by.chunk).Define("THREADS", by.threads)
-	side := by.side(x)
-	source = source.Define("ROWS", side) // 1 if there are two kernels
+	name, text := "scan.metal", scanText
+	if by.short() {
+		name, text = "short.metal", shortText
+	}
+	source := x.rows().Source(singleSource, name, composeText+text).Define("CHUNK", by.chunk).
+		Define("THREADS", by.threads).Define("RESIDENT", 32*groupsPerCore)
 	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
 	powers := b.Constant(gpu.Float4, f.powers(4*by.chunk))
+	if by.short() {
+		groups := x.channels
+		if cores := b.Facts().Cores; cores > 0 {
+			groups = min(groups, groupsPerCore*cores)
+		}
+		b.Dispatch(b.Kernel(source, "short_rows"), gpu.Size{X: groups, Y: 1, Z: 1}, threads,
+			t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], powers, section, shape)
+		return
+	}
+	walk := gpu.Values(by.groups, by.tiles)
 	left, partPowers := powers.As(gpu.Float2), powers // neither is read if a row has one threadgroup
 	if by.groups > 1 {
 		parts := b.Scratch(gpu.Float2, x.channels*by.groups)
@@ -145,18 +164,13 @@ func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer
 		b.Dispatch(b.Kernel(source, "ends"), gpu.Size{X: by.groups - 1, Y: x.channels, Z: 1}, threads,
 			parts, t[2].As(gpu.Float4), powers, section, shape, walk)
 	}
-	threads.X *= side
-	b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: x.channels * by.groups / side, Y: 1, Z: 1}, threads,
+	b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: x.channels * by.groups, Y: 1, Z: 1}, threads,
 		t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], left, powers, partPowers, section, shape, walk)
 }
 
-// side returns the number of rows of a threadgroup in a scan. A core can hold only so many threadgroups and takes time to begin
-// each, so rows of a single simdgroup share one, if that is possible without a remainder.
-func (by strategy) side(x extent) int {
-	if by.groups > 1 || by.threads > 32 {
-		return 1
-	}
-	return min(x.channels&-x.channels, mostSide)
+// short reports whether a simdgroup holds a row, and its threads have more than a vector.
+func (by strategy) short() bool {
+	return by.threads == 32 && by.groups == 1 && by.tiles == 1 && by.chunk > 1
 }
 
 // powers returns the powers of the state matrix for a scan whose steps have the given number of samples, in the order of

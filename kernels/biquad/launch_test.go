@@ -12,14 +12,16 @@ import (
 // strategies returns implementations by every kind of strategy.
 func strategies() (all []kernels.Makers[Coefficients]) {
 	for name, by := range map[string]func(x extent) strategy{
-		"8 vectors a channel":      func(extent) strategy { return strategy{perChannel: true, width: 8} },
-		"16 vectors a channel":     func(extent) strategy { return strategy{perChannel: true, width: 16} },
-		"walk by 32 threads":       strategy{threads: 32, chunk: 5}.walk,
-		"walk by 64 threads":       strategy{threads: 64, chunk: 1}.walk,
-		"walk by 256 threads":      strategy{threads: 256, chunk: 3}.walk,
-		"as many parts as threads": strategy{threads: 32, chunk: 1}.parts,
-		"parts of 64 threads":      strategy{threads: 64, chunk: 1}.parts,
-		"parts of 256 threads":     strategy{threads: 256, chunk: 3}.parts,
+		"8 vectors a channel":           func(extent) strategy { return strategy{perChannel: true, width: 8} },
+		"16 vectors a channel":          func(extent) strategy { return strategy{perChannel: true, width: 16} },
+		"walk by 32 threads":            strategy{threads: 32, chunk: 5}.walk,
+		"rows of two vectors a thread":  short(2),
+		"rows of four vectors a thread": short(4),
+		"walk by 64 threads":            strategy{threads: 64, chunk: 1}.walk,
+		"walk by 256 threads":           strategy{threads: 256, chunk: 3}.walk,
+		"as many parts as threads":      strategy{threads: 32, chunk: 1}.parts,
+		"parts of 64 threads":           strategy{threads: 64, chunk: 1}.parts,
+		"parts of 256 threads":          strategy{threads: 256, chunk: 3}.parts,
 	} {
 		all = append(all, forced(name, by))
 	}
@@ -34,6 +36,16 @@ func forced(name string, by func(x extent) strategy) kernels.Makers[Coefficients
 	})
 }
 
+// short returns the strategy of rows that a simdgroup holds, with chunks of so many vectors. Longer rows have more threads.
+func short(chunk int) func(x extent) strategy {
+	return func(x extent) strategy {
+		if x.vectors() > 32*chunk {
+			return strategy{threads: 256, chunk: 3}.walk(x)
+		}
+		return strategy{threads: 32, chunk: chunk}.walk(x)
+	}
+}
+
 func TestStrategy(t *testing.T) {
 	for _, test := range []struct {
 		extent
@@ -41,7 +53,10 @@ func TestStrategy(t *testing.T) {
 	}{
 		{extent{65536, 32}, strategy{perChannel: true, width: 8}},
 		{extent{65536, 256}, strategy{perChannel: true, width: 16}},
-		{extent{65536, 512}, strategy{threads: 32, chunk: 5, groups: 1, tiles: 1}},
+		{extent{65536, 320}, strategy{threads: 32, chunk: 3, groups: 1, tiles: 1}},
+		{extent{65536, 512}, strategy{threads: 32, chunk: 4, groups: 1, tiles: 1}},
+		{extent{65536, 640}, strategy{threads: 32, chunk: 5, groups: 1, tiles: 1}},
+		{extent{65536, 641}, strategy{threads: 64, chunk: 5, groups: 1, tiles: 1}},
 		{extent{16384, 2048}, strategy{threads: 128, chunk: 5, groups: 1, tiles: 1}},
 		{extent{512, 65536}, strategy{threads: 128, chunk: 5, groups: 1, tiles: 26}},
 		{extent{1024, 512}, strategy{threads: 128, chunk: 1, groups: 1, tiles: 1}},
@@ -165,6 +180,7 @@ func TestBarriers(t *testing.T) {
 		x    extent
 	}{
 		{"channels", strategy{perChannel: true, width: 8}, extent{2, 100}},
+		{"short_rows", strategy{threads: 32, chunk: 2, groups: 1, tiles: 1}, extent{3, 200}},
 		{"scan", strategy{threads: 64, chunk: 3, groups: 2, tiles: 2}, extent{1, 2500}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -89,7 +89,7 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 				return runner{newParallel(workers, newSection(c))}
 			}), "go-parallel")),
 		kernels.Framework("", newFramework),
-		kernels.KernelText("", appendSection),
+		kernels.Revised(1, kernels.KernelText("", appendSection)), // a simdgroup a row, from row to row
 	},
 })
 

@@ -1,47 +1,19 @@
 
-#ifndef SINGLE // compiled alone, without single.metal before it
-#include "single.metal"
-#include "../recurrence/launch/rows.metal"
+#ifndef COMPOSED // compiled alone, without compose.metal before it
+#include "compose.metal"
 #define THREADS 256
 #define CHUNK 6
-#define ROWS 1
 #endif
 
-// The scan. A chunk of CHUNK vectors takes the state s at its beginning to P·s + z at its end, where P is the section's
-// state matrix to the power of the chunk's samples and z is what the chunk leaves behind from silence. Every thread
-// finds the z of one chunk, a scan over the threads composes them, and every thread then filters its chunk from the
-// state that it knows at last. The chunks of a threadgroup's threads, one after the other, are a tile.
+// The scan. Every thread finds what one chunk, of CHUNK vectors, leaves behind from silence. A scan over the threads composes
+// that, and every thread then filters its chunk from the state that it knows at last. The chunks of a threadgroup's threads, one
+// after the other, are a tile.
 //
 // A row of few tiles, or one among many rows, is walked by one threadgroup from tile to tile. Else several threadgroups
 // walk parts of the row, after a kernel that finds what each part leaves behind.
-//
-// `powers` holds P to the powers 1, 2, 4, 8, 16, 32 and then 0 to 31, each as (m11, m12, m21, m22).
 
 #define TILE (THREADS * CHUNK)
 #define SIMDGROUPS (THREADS / 32)
-
-static inline float2 times(float4 m, float2 s) {
-    return float2(m.x * s.x + m.y * s.y, m.z * s.x + m.w * s.y);
-}
-
-// What the chunks of the lanes up to this one leave behind, from silence before the first one.
-static inline float2 composed(float2 z, device const float4* powers, uint lane) {
-    for (uint k = 0; k < 5; ++k) {
-        uint distance = 1u << k;
-        float2 earlier = float2(simd_shuffle_up(z.x, distance), simd_shuffle_up(z.y, distance));
-        if (lane >= distance) {
-            z = z + times(powers[k], earlier);
-        }
-    }
-    return z;
-}
-
-// The state at the beginning of a lane's chunk, from the one at the simdgroup's and from what composed returned.
-static inline float2 atChunk(float2 s, float2 z, device const float4* powers, uint lane) {
-    float2 earlier = float2(simd_shuffle_up(z.x, 1), simd_shuffle_up(z.y, 1));
-    s = times(powers[6 + lane], s);
-    return lane > 0 ? s + earlier : s;
-}
 
 // What a row has: `groups` threadgroups, which walk `tiles` tiles each, one after the other.
 struct Walk {
@@ -88,9 +60,8 @@ kernel void ends(device float2* left [[buffer(0)]],
 // The output, and each row's state after it. Tiles go through threadgroup memory, so that device memory is read and
 // written in one piece; an odd CHUNK keeps the chunks of neighbouring threads in different banks. Where a row has more
 // than one threadgroup, and then at most THREADS, each finds the state at the beginning of its part from what the
-// parts before it leave behind; partPowers are the powers of the state matrix to a part's samples. Else a threadgroup may take
-// ROWS rows by THREADS threads each, which divides the number of rows.
-[[max_total_threads_per_threadgroup(THREADS * ROWS)]]
+// parts before it leave behind; partPowers are the powers of the state matrix to a part's samples.
+[[max_total_threads_per_threadgroup(THREADS)]]
 kernel void scan(device float4* y [[buffer(0)]],
                  device const float4* x [[buffer(1)]],
                  device State* after [[buffer(2)]],
@@ -102,16 +73,14 @@ kernel void scan(device float4* y [[buffer(0)]],
                  constant Shape& shape [[buffer(8)]],
                  constant Walk& walk [[buffer(9)]],
                  uint group [[threadgroup_position_in_grid]],
-                 uint thread_index [[thread_position_in_threadgroup]],
+                 uint id [[thread_position_in_threadgroup]],
                  uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float4 tiles[ROWS * TILE];
-    threadgroup float2 lasts[ROWS * SIMDGROUPS];
+    threadgroup float4 tile[TILE];
+    threadgroup float2 lasts[SIMDGROUPS];
     threadgroup float2 entry[1];
     Filter f = section;
     uint vectors = shape.vectors;
-    uint id = thread_index % THREADS, own = thread_index / THREADS, simdgroup = id / 32;
-    uint row = group / walk.groups * ROWS + own;
-    uint part = group % walk.groups;
+    uint simdgroup = id / 32, row = group / walk.groups, part = group % walk.groups;
     uint start = part * walk.tiles * TILE;
     uint end = min(start + walk.tiles * TILE, vectors);
     float2 s = begun(f, before + row);
@@ -125,13 +94,13 @@ kernel void scan(device float4* y [[buffer(0)]],
         // Thread i has what part i leaves behind; composed, the state at its beginning.
         float2 z = composed(id < part ? left[row * walk.groups + id] : float2(0.0f, 0.0f), partPowers, lane);
         if (lane == 31) {
-            lasts[own * SIMDGROUPS + simdgroup] = z;
+            lasts[simdgroup] = z;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint i = 0; i < simdgroup; ++i) {
-            s = times(partPowers[5], s) + lasts[own * SIMDGROUPS + i];
+            s = times(partPowers[5], s) + lasts[i];
         }
-        s = atChunk(s, z, partPowers, lane);
+        s = atChunk(s, z, partPowers[6 + lane], lane);
         if (id == part) {
             entry[0] = s;
         }
@@ -140,7 +109,7 @@ kernel void scan(device float4* y [[buffer(0)]],
     }
     for (; start < end; start += TILE) {
         for (uint k = 0; k < CHUNK; ++k) {
-            tiles[own * TILE + k * THREADS + id] = ahead[k];
+            tile[k * THREADS + id] = ahead[k];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint k = 0; k < CHUNK; ++k) {
@@ -152,12 +121,12 @@ kernel void scan(device float4* y [[buffer(0)]],
         float4 chunk[CHUNK];
         float2 z = float2(0.0f, 0.0f);
         for (uint k = 0; k < CHUNK; ++k) {
-            chunk[k] = tiles[own * TILE + id * CHUNK + k];
+            chunk[k] = tile[id * CHUNK + k];
             samples(f, z, chunk[k]);
         }
         z = composed(z, powers, lane);
         if (lane == 31) {
-            lasts[own * SIMDGROUPS + simdgroup] = z;
+            lasts[simdgroup] = z;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         float2 mine = s;
@@ -165,19 +134,19 @@ kernel void scan(device float4* y [[buffer(0)]],
             if (i == simdgroup) {
                 mine = s;
             }
-            s = times(powers[5], s) + lasts[own * SIMDGROUPS + i];
+            s = times(powers[5], s) + lasts[i];
         }
-        mine = atChunk(mine, z, powers, lane);
+        mine = atChunk(mine, z, powers[6 + lane], lane);
 
         uint first = start + id * CHUNK;
         if (4 * (first + CHUNK) <= shape.n) {
             for (uint k = 0; k < CHUNK; ++k) {
-                tiles[own * TILE + id * CHUNK + k] = samples(f, mine, chunk[k]);
+                tile[id * CHUNK + k] = samples(f, mine, chunk[k]);
             }
         } else {
             for (uint k = 0; k < CHUNK; ++k) {
                 uint past = min(4 * (first + k), shape.n);
-                tiles[own * TILE + id * CHUNK + k] = someSamples(f, mine, chunk[k], min(4u, shape.n - past));
+                tile[id * CHUNK + k] = someSamples(f, mine, chunk[k], min(4u, shape.n - past));
             }
         }
         if (first < vectors && first + CHUNK >= vectors) {
@@ -188,7 +157,7 @@ kernel void scan(device float4* y [[buffer(0)]],
         for (uint k = 0; k < CHUNK; ++k) {
             uint i = start + k * THREADS + id;
             if (i < end) {
-                store(y, shape, row, i, tiles[own * TILE + k * THREADS + id]);
+                store(y, shape, row, i, tile[k * THREADS + id]);
             }
         }
     }
