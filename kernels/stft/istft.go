@@ -45,7 +45,7 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 		kernels.Probed(fftw.Probe, fftw.Version,
 			kernels.Revised(1, addUp("fftw", "fftw-parallel", inverseWithFFTW), "fftw-parallel")), // as above
 		kernels.Framework("", alone(inverseWithAccelerate)),
-		kernels.Revised(2, kernels.KernelText("", appendInverse)), // a frame is a transform of half as many values
+		kernels.Revised(3, kernels.KernelText("", appendInverse)), // a barrier less, and weights are loaded two pairs at a time
 		kernels.VendorFFT("", newInverseVendor),
 	},
 })

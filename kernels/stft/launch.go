@@ -107,6 +107,10 @@ func overlappedBy(p Params) (o overlap, ok bool) {
 		o.resident = 768
 	}
 	o.Source = o.Source.Define("SHIFT", p.Hop/pair).Define("TEAM", o.team).Define("RESIDENT", o.resident)
+	if o.team == 2 {
+		// What rows hand over to each other waits for a barrier, which comes after the last exchange of a transform.
+		o.Source = o.Source.Define("FREE", 1)
+	}
 	return o, true
 }
 
@@ -129,13 +133,21 @@ func appendOverlapped(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer
 			sum += weights[j] * weights[j]
 		}
 		for j := i; j < p.NFFT; j += p.Hop {
-			scaled[j] = weights[j] * share(sum) / float32(p.NFFT)
+			scaled[o.scaledPlace(j)] = weights[j] * share(sum) / float32(p.NFFT)
 		}
 	}
 	b.Dispatch(b.Kernel(o.Source, "overlapped"), gpu.Size{X: (parts*o.team + o.Rows - 1) / o.Rows, Y: 1, Z: 1},
 		gpu.Size{X: o.Threads, Y: 1, Z: 1}, t[0], t[1], b.Constant(gpu.Float2, o.Roots), b.Constant(gpu.Float2, o.Halves),
-		b.Constant(gpu.Float2, weights), b.Constant(gpu.Float2, scaled),
+		b.Constant(gpu.Float2, weights), b.Constant(gpu.Float4, scaled),
 		gpu.Values(p.frames(n), n, first, each, (each+o.frames-1)/o.team))
+}
+
+// scaledPlace returns where the scaled weight of sample j of a frame is. Two pairs of samples that a thread has one after the other
+// lie side by side, so that it loads both at once.
+func (o overlap) scaledPlace(j int) int {
+	pair := j / 2
+	m, lane := pair/o.Lanes, pair%o.Lanes
+	return 4*(m/2*o.Lanes+lane) + m%2*2 + j%2
 }
 
 // walked returns how many blocks are in each of at most `parts` parts. A part with the frames that reach its first block is a

@@ -104,7 +104,7 @@ kernel void overlapped(device float* dst [[buffer(0)]],
                        device const float2* roots [[buffer(2)]],
                        device const float2* halves [[buffer(3)]],
                        device const float2* window [[buffer(4)]],
-                       device const float2* scaled [[buffer(5)]],
+                       device const float4* scaled [[buffer(5)]],
                        constant Walk& walk [[buffer(6)]],
                        uint group [[threadgroup_position_in_grid]],
                        uint i [[thread_position_in_threadgroup]]) {
@@ -176,7 +176,9 @@ kernel void overlapped(device float* dst [[buffer(0)]],
         float2 done[STRIDE]; // what no later frame of this row reaches
         UNROLL
         for (uint m = 0; m < POINTS; ++m) {
-            float2 sum = fma((scaled + lane)[m * LANES], swapped(v[m]), m < KEPT ? sums[m] : float2(0.0f, 0.0f));
+            float4 two = (scaled + lane)[m / 2 * LANES];
+            float2 weight = m % 2 == 0 ? float2(two.x, two.y) : float2(two.z, two.w);
+            float2 sum = fma(weight, swapped(v[m]), m < KEPT ? sums[m] : float2(0.0f, 0.0f));
             if (m < STRIDE) {
                 done[m] = sum;
             } else {

@@ -24,6 +24,10 @@
 #define LEAN 0
 #endif
 
+#ifndef FREE // set where nobody reads the memory of the exchanges any more when a transform begins
+#define FREE 0
+#endif
+
 // The passes of a Stockham transform in registers and threadgroup memory, which the texts that begin with this one share.
 //
 // LENGTH points are transformed by LANES = LENGTH / POINTS threads, POINTS points each, in PASSES passes of the radices
@@ -258,12 +262,15 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
         }                                                                                                      \
     }
 
-// Nobody writes before everybody has read what was there, and nobody reads before everybody has written.
-#define PART(part, scatter, gather, r, d, shift)                  \
+// Nobody writes before everybody has read what was there, and nobody reads before everybody has written. If the memory is free,
+// the first part has nothing to wait for.
+#define PART(free, part, scatter, gather, r, d, shift)            \
     {                                                             \
         CELL taken[POINTS];                                       \
         UNROLL for (uint slice = 0; slice < SLICES; ++slice) {    \
-            threadgroup_barrier(mem_flags::mem_threadgroup);      \
+            if (!(free) || slice > 0) {                           \
+                threadgroup_barrier(mem_flags::mem_threadgroup);  \
+            }                                                     \
             scatter(part, r, d, shift, slice)                     \
             threadgroup_barrier(mem_flags::mem_threadgroup);      \
             gather(d, shift, slice)                               \
@@ -274,9 +281,11 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
     }
 
 #if SPLIT
-#define EXCHANGE(scatter, gather, r, d, shift) PART(.x, scatter, gather, r, d, shift) PART(.y, scatter, gather, r, d, shift)
+#define EXCHANGE(free, scatter, gather, r, d, shift)  \
+    PART(free, .x, scatter, gather, r, d, shift)      \
+    PART(0, .y, scatter, gather, r, d, shift)
 #else
-#define EXCHANGE(scatter, gather, r, d, shift) PART(, scatter, gather, r, d, shift)
+#define EXCHANGE(free, scatter, gather, r, d, shift) PART(free, , scatter, gather, r, d, shift)
 #endif
 
 // TRANSFORM transforms the points v[POINTS] of a thread, where v[m] is point lane + m·LANES, to points
@@ -305,23 +314,23 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 #elif PASSES == 2
 #define LAST_RADIX RADIX1
 #define LATER_PASSES(first_scatter)                         \
-    EXCHANGE(first_scatter, GATHER_LAST, RADIX0, 1, SHIFT0) \
+    EXCHANGE(FREE, first_scatter, GATHER_LAST, RADIX0, 1, SHIFT0) \
     LAST_PASS(RADIX1, DISTANCE1, TABLE1)
 #elif PASSES == 3
 #define LAST_RADIX RADIX2
 #define LATER_PASSES(first_scatter)                           \
-    EXCHANGE(first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
+    EXCHANGE(FREE, first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
     NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                      \
-    EXCHANGE(SCATTER, GATHER_LAST, RADIX1, DISTANCE1, SHIFT1) \
+    EXCHANGE(0, SCATTER, GATHER_LAST, RADIX1, DISTANCE1, SHIFT1) \
     LAST_PASS(RADIX2, DISTANCE2, TABLE2)
 #else
 #define LAST_RADIX RADIX3
 #define LATER_PASSES(first_scatter)                           \
-    EXCHANGE(first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
+    EXCHANGE(FREE, first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
     NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                      \
-    EXCHANGE(SCATTER, GATHER, RADIX1, DISTANCE1, SHIFT1)      \
+    EXCHANGE(0, SCATTER, GATHER, RADIX1, DISTANCE1, SHIFT1)      \
     NEXT_PASS(RADIX2, DISTANCE2, TABLE2)                      \
-    EXCHANGE(SCATTER, GATHER_LAST, RADIX2, DISTANCE2, SHIFT2) \
+    EXCHANGE(0, SCATTER, GATHER_LAST, RADIX2, DISTANCE2, SHIFT2) \
     LAST_PASS(RADIX3, DISTANCE3, TABLE3)
 #endif
 #define TRANSFORM FIRST_PASS(RADIX0) LATER_PASSES(SCATTER)
