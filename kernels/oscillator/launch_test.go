@@ -20,7 +20,7 @@ func forced(name string, by strategy) kernels.Makers[Params] {
 func TestStrategies(t *testing.T) {
 	op := strict()
 	op.By, op.Lines = nil, nil
-	for _, by := range []strategy{{32, 32, 1, 1}, {64, 4, 1, 2}, {128, 8, 2, 1}, {256, 32, 8, 3}} {
+	for _, by := range []strategy{{32, 32, 1, 1}, {64, 4, 1, 2}, {128, 8, 4, 1}, {256, 32, 8, 3}, {64, 4, 20, 2}} {
 		op.By = append(op.By, forced(fmt.Sprintf("%+v", by), by))
 	}
 	for _, n := range []int{1, 31, 33, 257, 512, 600} {
@@ -63,8 +63,9 @@ func TestStrategy(t *testing.T) {
 		{1024, 512, 132, strategy{1024, 4, 1, 1}},
 		{4096, 512, 132, strategy{256, 16, 16, 256}},
 		{16384, 512, 132, strategy{256, 16, 16, 528}},
-		{1024, 352800, 132, strategy{256, 16, 16, 1}},
-		{1, 1 << 20, 132, strategy{32, 16, 16, 1}},
+		{1024, 352800, 132, strategy{256, 16, 28, 1}},
+		{256, 100_000, 132, strategy{256, 16, 16, 2}},
+		{1, 1 << 20, 132, strategy{32, 16, 24, 1}},
 		{4096, 512, 0, strategy{256, 16, 16, 1}},
 	} {
 		if got := strategyFor(test.voices, test.n, test.cores); got != test.want {
@@ -73,9 +74,10 @@ func TestStrategy(t *testing.T) {
 	}
 }
 
-// The mix of a threadgroup, or of several, must not be read before it is written.
+// The starts of voices and the mix of a threadgroup, or of several, must not be read before they are written, nor written again
+// before they are read.
 func TestBarriers(t *testing.T) {
 	op := Op
-	op.By = []kernels.Makers[Params]{forced("", strategy{64, 4, 1, 2})}
-	kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{voices: 40, samples: 40})
+	op.By = []kernels.Makers[Params]{forced("", strategy{64, 4, 4, 2})}
+	kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{voices: 200, samples: 40})
 }

@@ -62,7 +62,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, s[voices] },
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(newLoop),
-		kernels.KernelTextFor("", func(_ *gpu.Device, p Params) (kernels.Append[Params], error) { return bankOf(newVoices(p)), nil }),
+		// Several samples of a thread have sines of sums of angles.
+		kernels.Revised(1, kernels.KernelTextFor("", func(_ *gpu.Device, p Params) (kernels.Append[Params], error) { return bankOf(newVoices(p)), nil })),
 	},
 })
 
