@@ -41,6 +41,15 @@ func TestFitCostRecoversTheModel(t *testing.T) {
 	}
 }
 
+// Where a launch takes nearly all of the time, the sizes do not tell how the rest grows. The times are those of a spectrogram on a
+// GPU.
+func TestFitCostBeyondTheSizes(t *testing.T) {
+	c := fitCost([]int{1024, 6373, 65536}, []float64{8.99e-6, 8.99e-6, 9.033e-6})
+	if s := c.At(5_292_000); s < 9e-6 || s > 2e-4 {
+		t.Errorf("80 times the greatest size takes %v s by %+v (want 9 to 200 µs)", s, c)
+	}
+}
+
 func TestFitCostOfOddTimes(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
