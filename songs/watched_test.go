@@ -436,27 +436,32 @@ func TestASwapIsOfOneStage(t *testing.T) {
 // Calls of a pipeline allocate nothing, without a watch, with one, and after a swap.
 func TestAWatchedPipelineAllocatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newProgram(t, false, false)
-		check := func(when string) {
-			t.Helper()
-			s.calls(3)
-			if n := testing.AllocsPerRun(50, func() { s.calls(1) }); n > 0 {
-				t.Errorf("%s: %v allocations a call", when, n)
-			}
-		}
-		check("without a watch")
-		w := s.watch()
-		s.calls(50)
-		before := w.State().Timed
-		check("with a watch")
-		if timed := w.State().Timed - before; timed < 50*pacedStages {
-			t.Errorf("%d calls were timed", timed)
-		}
-		s.slower["c first"] = 1.5
-		s.untilDoubt(w)
-		if r := s.duel(w); r.Verdict != dispatch.Changed {
-			t.Fatal(r)
-		}
-		check("after a swap")
+		newProgram(t, false, false).allocatesNothing(t, pacedStages, "c first")
 	})
+}
+
+// allocatesNothing checks calls in which a watch times so many stages and lists, before something becomes slower and after that.
+func (s *program) allocatesNothing(t *testing.T, timed int, slower string) {
+	t.Helper()
+	check := func(when string) {
+		t.Helper()
+		s.calls(3)
+		if n := testing.AllocsPerRun(50, func() { s.calls(1) }); n > 0 {
+			t.Errorf("%s: %v allocations a call", when, n)
+		}
+	}
+	check("without a watch")
+	w := s.watch()
+	s.calls(50)
+	before := w.State().Timed
+	check("with a watch")
+	if n := w.State().Timed - before; n < int64(50*timed) {
+		t.Errorf("%d calls were timed", n)
+	}
+	s.slower[slower] = 1.5
+	s.untilDoubt(w)
+	if r := s.duel(w); r.Verdict != dispatch.Changed {
+		t.Fatal(r)
+	}
+	check("after a swap")
 }

@@ -423,26 +423,6 @@ func TestADuelBesideTheList(t *testing.T) {
 // Calls of a pipeline with a list allocate nothing, without a watch, with one, and after a swap.
 func TestAWatchedListAllocatesNothing(t *testing.T) {
 	withLists(t, false, func(t *testing.T, s *program) {
-		check := func(when string) {
-			t.Helper()
-			s.calls(3)
-			if n := testing.AllocsPerRun(50, func() { s.calls(1) }); n > 0 {
-				t.Errorf("%s: %v allocations a call", when, n)
-			}
-		}
-		check("without a watch")
-		w := s.watch()
-		s.calls(50)
-		before := w.State().Timed
-		check("with a watch")
-		if timed := w.State().Timed - before; timed < 50*5 {
-			t.Errorf("%d calls were timed", timed)
-		}
-		s.slower["list"] = 1.5
-		s.untilDoubt(w)
-		if r := s.duel(w); r.Verdict != dispatch.Changed {
-			t.Fatal(r)
-		}
-		check("after a swap")
+		s.allocatesNothing(t, 5, "list")
 	})
 }
