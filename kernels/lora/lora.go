@@ -33,7 +33,8 @@ type Params struct {
 	B             []float32 // Rank×Out
 
 	// Scale multiplies the adapter. It is usually alpha/rank. The zero value is refused, because it is more often a field that
-	// was forgotten than an adapter that does nothing.
+	// was forgotten than an adapter that does nothing. Some implementations multiply B by the scale first: Scale·B must not
+	// overflow then, and the adapter loses digits where Scale·B underflows.
 	Scale float32
 
 	// Weights, Out×In, and Bias, Out values, are the layer. Both are nil for an adapter alone.

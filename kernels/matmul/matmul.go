@@ -30,7 +30,8 @@ type Params struct {
 	TransposeA, TransposeB bool
 
 	// Alpha multiplies the product. It is 1 in a plain product. The zero value is refused, because it is more often a field
-	// that was forgotten than a wish for a product of zeros. α·A·B must not overflow when α multiplies A first.
+	// that was forgotten than a wish for a product of zeros. Some implementations multiply A by α
+	// first: α·A·B must not overflow then, and loses digits where α·A underflows.
 	Alpha float32
 
 	// Beta multiplies the earlier values of C, which are added to the product. If it is 0, they are not read, so they may be
