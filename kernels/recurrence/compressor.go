@@ -29,8 +29,9 @@ type CompressorParams struct {
 //	    (1 − 1/r)·o                     where 2o > k.
 //
 // The follower of [Envelope] smooths g: the attack is for a g above its smoothed value s, the release for one below it. The
-// output is x[n]·10^((makeup − s[n])/20). A gain below 2⁻¹²⁶ loses digits and becomes 0, which takes samples of 10³² and more. It is measured with a threshold of −20 dB, a ratio of 4, a knee of 6 dB, an attack
-// of 5 ms, a release of 100 ms and a make-up of 6 dB at 44.1 kHz, whatever the sample rate of the recording.
+// output is x[n]·10^((makeup − s[n])/20). A gain below 2⁻¹²⁶, which takes samples of 10³² and more, loses digits or is 0. It is
+// measured with a threshold of −20 dB, a ratio of 4, a knee of 6 dB, an attack of 5 ms, a release of 100 ms and a make-up of 6 dB
+// at 44.1 kHz, whatever the sample rate of the recording.
 //
 // Source: D. Giannoulis, M. Massberg, J. D. Reiss, Digital Dynamic Range Compressor Design — A Tutorial and Analysis, JAES
 // 60(6), 2012: the gain computer with a soft knee, the smooth branching peak detector behind it.
