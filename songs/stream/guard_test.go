@@ -236,6 +236,32 @@ func TestReleaseWaitsForNoCall(t *testing.T) {
 	}
 }
 
+// forgetful is a clock by which every helper is late, and that takes nothing of what is over.
+type forgetful struct{ virtual }
+
+func (*forgetful) await(<-chan uint64, uint64, time.Duration) bool { return false }
+
+// A helper waits for nobody to take what it computed, so that its player can be closed.
+func TestHelperWaitsForNobody(t *testing.T) {
+	p, v, closed := &player{}, &forgetful{}, make(chan struct{})
+	p.help(v, func() {})
+	go func() {
+		defer close(closed)
+		for k := range uint64(9) {
+			p.within(v, k, 0)
+			for !p.free() {
+				time.Sleep(time.Microsecond)
+			}
+		}
+		p.close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the helper is still there")
+	}
+}
+
 // When memory is short, what streams held on the GPU goes back to the system, and is not kept for later plans.
 func TestMemoryGoesBack(t *testing.T) {
 	b, f := emulated(t)
