@@ -100,9 +100,8 @@ func (c *callback) block(k uint64) {
 		c.notes.ends(over-c.start, over-due, over > deadline, c.output)
 	}
 	c.next++
-	if _, next := c.choose(); len(c.slots) > 1 {
-		c.turn(next) // before the next block's time, so that taking turns does not count
-	}
+	_, next := c.choose()
+	c.turn(next) // before the next block's time, so that taking turns does not count
 	c.done.Add(1)
 }
 
