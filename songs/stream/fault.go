@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -87,7 +88,7 @@ func newInjector(o *Options, now func() time.Duration) *injector {
 	for _, f := range o.Faults {
 		in.pending = append(in.pending, &injected{Fault: f, report: FaultReport{Cause: f.Cause.String()}})
 	}
-	slices.SortStableFunc(in.pending, func(a, b *injected) int { return int(math.Copysign(1, a.At-b.At)) })
+	slices.SortStableFunc(in.pending, func(a, b *injected) int { return cmp.Compare(a.At, b.At) })
 	return in
 }
 
@@ -193,7 +194,8 @@ type noted struct {
 
 func newJournal(o *Options) *journal {
 	blocks := o.blocks()
-	return &journal{output: make([]float32, blocks*uint64(o.Source.Block)), blocks: make([]noted, 0, blocks), changes: make([]time.Duration, 0, blocks)}
+	return &journal{output: make([]float32, blocks*uint64(o.Source.Block)), blocks: make([]noted, 0, blocks),
+		changes: make([]time.Duration, 0, blocks)}
 }
 
 // begins notes that a block whose route is on the GPU begins, and whether it stays off the GPU.
@@ -229,7 +231,6 @@ func (j *journal) report(begun []*injected) (all []FaultReport) {
 				continue
 			}
 			r.Changes++
-			at := at
 			seconds := at.Seconds()
 			switch {
 			case k%2 == 0 && r.LeftSeconds == nil:
