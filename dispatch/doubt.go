@@ -157,7 +157,8 @@ func (w *Watch) faster(s *series, c drift.Change) []*doubt {
 	var all []*doubt
 	for _, other := range w.series {
 		o, _, p := splitName(other.name())
-		if o != operation || p != placement || other.implementation == s.implementation || other.stale(w) || s.in().list && other.in() != s.in() {
+		elsewhere := o != operation || p != placement || s.in().list && other.in() != s.in()
+		if elsewhere || other.implementation == s.implementation || other.stale(w) {
 			continue
 		}
 		own, _, _ := other.forecast.at(&other.last, other.implementation)

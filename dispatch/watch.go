@@ -57,9 +57,10 @@ const (
 )
 
 // Watch begins to watch the calls of all plans of the dispatcher, the stages on the processor and the lists of kernels of its
-// pipelines (see [Stage] and [Dispatcher.ListIn]), and the calls that the program times itself by [Watch.Turn]. One call in every is timed, 0 stands for 1000. Fewer are timed if the
-// cost would exceed 0.2 % of the time. A call that is not timed costs a comparison more, and a call that is timed waits for
-// nothing and allocates nothing. What was timed is looked at when the program calls Doubtful, Duel, Blind or State.
+// pipelines (see [Stage] and [Dispatcher.ListIn]), and the calls that the program times itself by [Watch.Turn]. One call in
+// every is timed, 0 stands for 1000. Fewer are timed if the cost would exceed 0.2 % of the time. A call that is not timed
+// costs a comparison more, and a call that is timed waits for nothing and allocates nothing. What was timed is looked at when
+// the program calls Doubtful, Duel, Blind or State.
 //
 // Nothing is swapped unless the program calls Duel. The method and state of the calibration must be those of the program's
 // calls: the default, "latency" and "warm". Watch fails, with one line, if they are not, if there is no calibration, if every
