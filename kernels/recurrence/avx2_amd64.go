@@ -54,8 +54,8 @@ func smoothSIMD(x *float32, n int, width int, state *float64, vectors int, coeff
 //go:noescape
 func amplifySIMD(dst *float32, src *float32, levels *float32, n int, curve *[7][8]float32)
 
-// smoothTwoSIMD smooths n samples of a channel at x and of one at y in place. n must be a multiple of 4 and at least 4. The rest is as in
-// smoothSIMD.
+// smoothTwoSIMD smooths n samples of a channel at x and of one at y in place. n must be a multiple of 4 and at least 4. The rest
+// is as in smoothSIMD.
 //
 //go:noescape
 func smoothTwoSIMD(x *float32, y *float32, n int, state *float64, coefficients *[4][4]float64)

@@ -53,7 +53,7 @@ var Compressor = declare(family[CompressorParams]{
 	by: []kernels.Makers[CompressorParams]{
 		kernels.Revised(1, overChannels(1, pace{together: 1, perMicrosecond: 512, least: lanes, rest: pair}, func(p CompressorParams) kernel {
 			return newCompressor(p)
-		})), // Vector code.
+		})), // vector code
 		kernels.KernelText("", perChannel(compressorSource, 8, func(p CompressorParams) []any {
 			c := newCompressor(p)
 			return []any{float32(c.attack), float32(c.release), c.quiet, c.threshold, c.knee / 2, c.curve, c.slope, c.perDecibel, c.makeup}

@@ -519,7 +519,10 @@ func smooth() {
 func smoothTwo() {
 	TEXT("smoothTwoSIMD", NOSPLIT, "func(x, y *float32, n int, state *float64, coefficients *[4][4]float64)")
 	Pragma("noescape")
-	Doc("smoothTwoSIMD smooths n samples of a channel at x and of one at y in place. n must be a multiple of 4 and at least 4. The rest is as in", "smoothSIMD.")
+	Doc(
+		"smoothTwoSIMD smooths n samples of a channel at x and of one at y in place. n must be a multiple of 4 and at least 4. The rest",
+		"is as in smoothSIMD.",
+	)
 	x, y, n, state := Load(Param("x"), GP64()), Load(Param("y"), GP64()), Load(Param("n"), GP64()), Load(Param("state"), GP64())
 	s := newSmoother()
 	level, other := YMM(), YMM()
