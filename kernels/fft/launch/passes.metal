@@ -313,23 +313,23 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 #define LATER_PASSES(first_scatter)
 #elif PASSES == 2
 #define LAST_RADIX RADIX1
-#define LATER_PASSES(first_scatter)                         \
+#define LATER_PASSES(first_scatter)                               \
     EXCHANGE(FREE, first_scatter, GATHER_LAST, RADIX0, 1, SHIFT0) \
     LAST_PASS(RADIX1, DISTANCE1, TABLE1)
 #elif PASSES == 3
 #define LAST_RADIX RADIX2
-#define LATER_PASSES(first_scatter)                           \
-    EXCHANGE(FREE, first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
-    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                      \
+#define LATER_PASSES(first_scatter)                              \
+    EXCHANGE(FREE, first_scatter, GATHER, RADIX0, 1, SHIFT0)     \
+    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                         \
     EXCHANGE(0, SCATTER, GATHER_LAST, RADIX1, DISTANCE1, SHIFT1) \
     LAST_PASS(RADIX2, DISTANCE2, TABLE2)
 #else
 #define LAST_RADIX RADIX3
-#define LATER_PASSES(first_scatter)                           \
-    EXCHANGE(FREE, first_scatter, GATHER, RADIX0, 1, SHIFT0)        \
-    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                      \
+#define LATER_PASSES(first_scatter)                              \
+    EXCHANGE(FREE, first_scatter, GATHER, RADIX0, 1, SHIFT0)     \
+    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)                         \
     EXCHANGE(0, SCATTER, GATHER, RADIX1, DISTANCE1, SHIFT1)      \
-    NEXT_PASS(RADIX2, DISTANCE2, TABLE2)                      \
+    NEXT_PASS(RADIX2, DISTANCE2, TABLE2)                         \
     EXCHANGE(0, SCATTER, GATHER_LAST, RADIX2, DISTANCE2, SHIFT2) \
     LAST_PASS(RADIX3, DISTANCE3, TABLE3)
 #endif
