@@ -92,6 +92,29 @@ func TestFaultsEndWithTheRun(t *testing.T) {
 	}
 }
 
+// Blocks that are not computed are late, and the spare route that the output is compared with loses them, too.
+func TestFaultsCountBlocksThatAreNotComputed(t *testing.T) {
+	b, f := emulated(t)
+	blocks := 0
+	r, err := Run(t.Context(), Options{Backends: b, Source: testSource(t), Seconds: 2, Streams: 1, Routes: []songs.Entrant{onEmulator},
+		Spare: onGo(Serial), Guard: NewGuard(nil, func() host.Condition { return cool }), Faults: []Fault{{Cause: Heat}}, clock: f.virtual,
+		after: func(uint64) {},
+		end: func([]float32) {
+			if blocks++; blocks == 5 {
+				f.at += 350 * time.Millisecond // which the system takes
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if late := r.Faults[0].LateLeaving; r.Skipped == 0 || late != r.Skipped {
+		t.Errorf("%d late blocks, want the %d that were not computed, and some", late, r.Skipped)
+	}
+	if r.Deviation == nil || !(*r.Deviation < 1e-4) {
+		t.Errorf("a deviation of %v", r.Deviation)
+	}
+}
+
 // The report has what lies between two changes, and the deviation sees what another sound does.
 func TestJournal(t *testing.T) {
 	second := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

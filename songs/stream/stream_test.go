@@ -304,3 +304,34 @@ func TestTune(t *testing.T) {
 		}
 	}
 }
+
+// The audio goroutine leaves the processor twice its usual time and a millisecond, but the GPU half of what is left.
+func TestPatience(t *testing.T) {
+	c, ms := &callback{}, time.Millisecond
+	if got := c.patience(10 * ms); got != 10*ms {
+		t.Errorf("without a guard: %v, want all of 10 ms", got)
+	}
+	c.guard = NewGuard(nil, nil)
+	for processor, want := range map[time.Duration]time.Duration{ms: 7 * ms, 2 * ms: 5 * ms, 4 * ms: 5 * ms, 20 * ms: 5 * ms} {
+		c.guard.begin(ms, processor)
+		if got := c.patience(10 * ms); got != want {
+			t.Errorf("where the processor takes %v: %v of 10 ms, want %v", processor, got, want)
+		}
+	}
+}
+
+// The spare player is where the GPU's is before a block's time, so that nothing has to be copied in the block.
+func TestTheSparePlayerIsReady(t *testing.T) {
+	b, f := emulated(t)
+	var c *callback
+	if _, err := Run(t.Context(), Options{Backends: b, Source: testSource(t), Seconds: 1, Streams: 1, Routes: []songs.Entrant{onEmulator},
+		Spare: onGo(Serial), Guard: NewGuard(nil, func() host.Condition { return cool }), clock: f.virtual,
+		keeper: func(k *keeper) { c = k.callback },
+		after: func(block uint64) {
+			if !c.settled {
+				t.Errorf("after block %d the spare player is elsewhere", block)
+			}
+		}}); err != nil {
+		t.Fatal(err)
+	}
+}
