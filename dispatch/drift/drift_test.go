@@ -233,6 +233,31 @@ func TestAChangeIsNotTakenForUsual(t *testing.T) {
 	}
 }
 
+// A usual difference follows what speaks for no change, and nothing once it rests on enough differences.
+func TestImprove(t *testing.T) {
+	const off = 0.05
+	for _, test := range []struct {
+		name       string
+		n          int
+		difference float64
+		sum        float64 // of a CUSUM
+		follows    bool
+	}{
+		{"a small difference", 2 * settling, off, 0, true},
+		{"a difference that matters", 2 * settling, Matters, 0, false},
+		{"a series that may have changed", 2 * settling, off, over, false},
+		{"enough differences", most, off, 0, false},
+	} {
+		u := usual{known: true, n: test.n}
+		for range 3 * lot {
+			u.improve(test.difference, test.sum)
+		}
+		if (u.difference != 0) != test.follows {
+			t.Errorf("%s: the usual difference went from 0 to %g, want a change: %v", test.name, u.difference, test.follows)
+		}
+	}
+}
+
 // falseChanges counts the changes that begin while load makes all calls slower or faster alike.
 func falseChanges(p *program, values int, load func() float64) (changes int) {
 	p.settle()
