@@ -21,8 +21,8 @@ type player struct {
 }
 
 // helper is a goroutine that computes the blocks of a player on a GPU. The audio goroutine waits for it, but not for ever: a call
-// to a GPU that is lost, or that another program begins to use, may return only after many blocks. On an H200, CUDA took 140 ms to
-// say that its context was lost, and once 39 ms while another program started.
+// to a GPU that is lost, or that another program begins to use, may return only after many blocks. On an H200, a call that was under
+// way when the context was lost took 140 to 150 ms, and one while another program started took 39 ms.
 type helper struct {
 	blocks  chan uint64 // to compute
 	over    chan uint64 // that were computed; it has room for one that nobody waits for any more

@@ -85,7 +85,7 @@ type Report struct {
 }
 
 // RouteReport is what a route took in its turns. Latency is from a block's time to its end, Compute from its begin to its end, and
-// Each is a single stream's part of Compute.
+// Each is a single stream's part of Compute. If a helper is late, the block counts for its route, with the time of the spare one.
 type RouteReport struct {
 	Name      string   `json:"name"`
 	Stages    []string `json:"implementations"`
