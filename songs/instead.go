@@ -75,6 +75,7 @@ func (l *list) isAside(p *Pipeline) bool {
 	if l.choice.instead == nil { // a watch of the past has swapped it
 		c, err := p.costs(p.planned, p.calls)
 		if err != nil {
+			l.choice.of = nil // or each call would try again
 			return false
 		}
 		l.expect(p, c)

@@ -47,8 +47,8 @@ func Occupy(ctx context.Context, d *gpu.Device, begun func()) error {
 
 // operationsIn returns how many floating-point operations of multiply-adds a GPU does in about so much time.
 func operationsIn(d *gpu.Device, want time.Duration) (float64, error) {
-	for flops := float64(roof.RoundOperations); ; flops *= 4 {
-		p, flops, err := roof.MultiplyAddPlan(d, flops)
+	for wanted := float64(roof.RoundOperations); ; wanted *= 4 {
+		p, flops, err := roof.MultiplyAddPlan(d, wanted)
 		if err != nil {
 			return 0, err
 		}
