@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"time"
@@ -121,11 +120,9 @@ func (v *Verification) measureShapes(ctx context.Context, d *dispatch.Dispatcher
 
 // audit returns a new auditor of the operation. Each call gives the same shapes.
 func (c *ShapesCheck) audit(d *dispatch.Dispatcher, seed uint64) *surfaces.Auditor {
-	hash := fnv.New64a()
-	hash.Write([]byte(c.Name))
 	operation := d.Operation(c.Name, available(&c.Space.Case)...)
 	choice := func(shape []int) string { return operation.ChooseShape(shape...) }
-	seed ^= hash.Sum64()
+	seed ^= numberOf(c.Name)
 	if len(c.Called) == 0 {
 		c.auditor = surfaces.NewAuditor(shapesOf{c.Space}, len(c.Space.Axes), c.known(), choice, seed)
 		return c.auditor

@@ -107,7 +107,9 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	if r.Alone {
 		return nil
 	}
-	p := surfaces.NewPlanner(shapesOf{s}, s.Case.Axes, s.Features, r.options.Seed+uint64(len(s.Placement)))
+	// What was measured of one operation is also fitted for the others of its family, and for its other placements. The same shapes
+	// again would tell them little, so each has a seed of its own.
+	p := surfaces.NewPlanner(shapesOf{s}, s.Case.Axes, s.Features, r.options.Seed^numberOf(s.Case.Name))
 	if s.Placement != kernels.Caller {
 		p.Weigh(elsewhere)
 	}

@@ -12,6 +12,7 @@ import (
 	"crossover/calibration"
 	"crossover/calibration/surface"
 	"crossover/kernels"
+	"crossover/kernels/fft"
 	"crossover/kernels/softmax"
 	"crossover/sweeps"
 	"crossover/thresholds/surfaces"
@@ -239,6 +240,24 @@ func TestShapesAreTakenBack(t *testing.T) {
 	r.takeShapes(space, result)
 	if len(r.Entry.Operations) != 0 || len(r.Shapes) != 0 {
 		t.Errorf("%d operations and %d samples, want none", len(r.Entry.Operations), len(r.Shapes))
+	}
+}
+
+// Operations of a family are measured at different shapes.
+func TestShapesOfAFamilyDiffer(t *testing.T) {
+	r := &Run{options: Options{Seed: 7}}
+	of := map[string]string{}
+	for _, space := range []*kernels.Space{
+		fft.Op.Space(kernels.Here(), kernels.Caller), fft.InverseOp.Space(kernels.Here(), kernels.Caller),
+		fft.ComplexOp.Space(kernels.Here(), kernels.Caller),
+	} {
+		for _, shape := range r.spread(space).First(12) {
+			if key := fmt.Sprint(shape); of[key] != "" && of[key] != space.Case.Name {
+				t.Errorf("%s is a shape of %s and of %s", key, of[key], space.Case.Name)
+			} else {
+				of[key] = space.Case.Name
+			}
+		}
 	}
 }
 

@@ -214,9 +214,15 @@ func (c *Check) losesAgain(again *thresholds.Audit) bool {
 
 // fresh returns the source of the case's fresh sizes. Each call returns the same one.
 func (c *Check) fresh(seed uint64) *thresholds.Fresh {
+	rng := rand.New(rand.NewPCG(seed, numberOf(c.Case.Name)))
+	return thresholds.NewFresh(c.Case.Axis.Min, c.Case.Axis.Max, c.Case.Axis.Round, c.Recorded.Sizes, rng)
+}
+
+// numberOf returns a number that depends on a name alone. With it, cases and operations have different seeds.
+func numberOf(name string) uint64 {
 	hash := fnv.New64a()
-	hash.Write([]byte(c.Case.Name))
-	return thresholds.NewFresh(c.Case.Axis.Min, c.Case.Axis.Max, c.Case.Axis.Round, c.Recorded.Sizes, rand.New(rand.NewPCG(seed, hash.Sum64())))
+	hash.Write([]byte(name))
+	return hash.Sum64()
 }
 
 // audit returns a new auditor of the case. Each call gives the same fresh sizes.
