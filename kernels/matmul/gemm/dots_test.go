@@ -214,3 +214,26 @@ func TestMultiplyParts(t *testing.T) {
 		}
 	})
 }
+
+// So may a caller of a product whose B is read where it lies, which takes another depth if it has few rows and wide ones.
+func TestMultiplyPartsOfFewRows(t *testing.T) {
+	everyKernel(t, func(t *testing.T) {
+		multiplier := NewSerial()
+		const m, k = 31, 700
+		for _, n := range []int{70, 600, 1100} {
+			a, b := make([]float32, m*k), make([]float32, k*n)
+			kernels.Noise(a, 1)
+			kernels.Noise(b, 2)
+			whole, parts := make([]float32, m*n), make([]float32, m*n)
+			p := Product{C: whole, A: a, B: b, M: m, K: k, N: n, Alpha: 1, Part: true}
+			multiplier.Compute(p)
+			for row := 0; row < m; row += mostTileRows {
+				p.C, p.A, p.M = parts[row*n:], a[row*k:], min(mostTileRows, m-row)
+				multiplier.Compute(p)
+			}
+			if !slices.Equal(parts, whole) {
+				t.Errorf("%d×%d by %d columns: parts have other bits", m, k, n)
+			}
+		}
+	})
+}

@@ -29,10 +29,8 @@ const (
 	blockRows = 10 * mostTileRows
 	// blockColumns is the number of columns of B that are packed at a time. With depth rows, they have 1 MiB.
 	blockColumns = 64 * tileColumns
-	// If A has at most fewRows rows, B is not packed. The depth is then fewDepth: a processor notices that rows of B are
-	// read from their beginning to their end, and fetches ahead.
-	fewRows  = 96
-	fewDepth = 32
+	// If A has at most fewRows rows, B is not packed: see fewDepth.
+	fewRows = 96
 	// computedColumns is blockColumns for a computed B. A block of 128 columns and the weights of a common layer fit into the
 	// second-level cache together.
 	computedColumns = 8 * tileColumns
@@ -91,6 +89,26 @@ type product struct {
 // unpacked reports whether B is read without packing.
 func (p *product) unpacked() bool {
 	return p.packed == nil && p.computed == nil && p.m <= fewRows && !p.turnedB
+}
+
+// fewDepth is the depth of a product whose B is read where it lies. So many rows of B are read side by side. Rows that are long take
+// a page of memory each, and rows that lie a multiple of a few KiB apart push each other out of the first-level cache. A product of
+// few rows mostly waits for B, unless B fits into the second-level cache. A processor notices a few rows that are read so, and fetches
+// ahead. The depth is the same for all parts of a larger product.
+//
+// On an EPYC of family 25, model 1, one row by 2048×1679 took 3.1 ms with a depth of 32, 2.8 with 256 and 0.64 with 16, and 12 rows by
+// 1024×16 took 16, 9.9 and 22 µs. On a Xeon of family 6, model 207, one row by 2048×2048 took 132, 192 and 135 µs, and 12 rows by
+// 1024×16 took 4.9, 4.3 and 7.3.
+func (p *product) fewDepth() int {
+	const long, page, secondLevel = 512, 1024, 1 << 18 // values
+	tall := p.part || p.m >= mostTileRows
+	switch {
+	case p.n < long, tall && !p.part && p.n < page:
+		return 128
+	case !tall && p.k > secondLevel/p.n:
+		return 16
+	}
+	return 32
 }
 
 // positive panics if a dimension is below 1.
@@ -179,7 +197,7 @@ func (m *Multiplier) run(p product) {
 	case p.computed != nil:
 		p.depth = rowsDepth
 	case p.unpacked():
-		p.depth = fewDepth
+		p.depth = p.fewDepth()
 	}
 	m.dots(&p)
 	m.product = p

@@ -38,7 +38,7 @@ func multipliers(t *testing.T) map[string]*Multiplier {
 var shapes = [][3]int{
 	{1, 1, 1}, {1, 130, 400}, {400, 130, 1}, {7, 5, 3}, {6, 256, 16}, {5, 257, 15}, {6, 3, 17}, {7, 255, 33}, {64, 64, 192},
 	{65, 65, 190}, {119, 300, 31}, {121, 513, 47}, {3, 20, 4100}, {13, 2, 1025}, {2, 600, 200}, {4, 9, 64}, {130, 7, 1040},
-	{12, 97, 5},
+	{12, 97, 5}, {3, 500, 530}, {5, 300, 1041}, {14, 130, 1043},
 }
 
 // everyKernel runs a test with all kernels that this processor can run, the fastest first.

@@ -75,6 +75,9 @@ type columns struct {
 	panels []float32 // packed panels of tileColumns columns; of unpacked rows, only the last one, or none
 	rows   []float32 // the rows where they lie, if B is not packed
 	rowB   int       // values from one row to the next
+	// The last panel of unpacked rows would reach beyond B. So it begins skip columns before the end of the panel next to it.
+	last []float32
+	skip int
 }
 
 // columns returns count columns from j on, of terms rows from l on.
@@ -110,21 +113,27 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	if over == 0 || (terms-1)*p.n+roundUp(count, tileColumns) <= len(b) {
 		return columns{rows: b, rowB: p.n}
 	}
-	// The last panel is packed, because a kernel reads tileColumns columns, and B ends before.
+	// A kernel reads tileColumns columns, and B ends before.
+	if first := j + count - tileColumns; first >= 0 {
+		return columns{rows: b, rowB: p.n, last: p.b[l*p.n+first:], skip: tileColumns - over}
+	}
 	w.b = grown(w.b, terms*tileColumns)
 	packB(w.b, b[count-over:], p.n, terms, over)
 	return columns{panels: w.b, rows: b, rowB: p.n}
 }
 
-// panel returns the panel that begins at column j of count, the distance between its rows, and that to the next panel.
-func (b *columns) panel(j, count, terms int) (panel []float32, row, next int) {
+// panel returns the panel that has column j of count behind skip other columns, the distance between its rows, and that to the next
+// panel.
+func (b *columns) panel(j, count, terms int) (panel []float32, row, next, skip int) {
 	switch {
 	case b.rows == nil:
-		return b.panels[j*terms:], b.rowB, terms * tileColumns
+		return b.panels[j*terms:], b.rowB, terms * tileColumns, 0
+	case j+tileColumns > count && b.skip > 0:
+		return b.last, b.rowB, 0, b.skip
 	case j+tileColumns > count && b.panels != nil:
-		return b.panels, tileColumns, 0
+		return b.panels, tileColumns, 0, 0
 	}
-	return b.rows[j:], b.rowB, tileColumns
+	return b.rows[j:], b.rowB, tileColumns, 0
 }
 
 // block multiplies the packed rows of A by columns of B. If there are few terms, a tile of A meets several panels of B at a
@@ -132,7 +141,7 @@ func (b *columns) panel(j, count, terms int) (panel []float32, row, next int) {
 func (w *worker) block(p *product, packed []float32, b columns, first, rows, j, count, terms int, add bool) {
 	most := max(1, depth/terms)
 	for column, panels := 0, 0; column < count; column += panels * tileColumns {
-		panel, rowB, next := b.panel(column, count, terms)
+		panel, rowB, next, skip := b.panel(column, count, terms)
 		within := count - column
 		panels = min(max(1, within/tileColumns), most)
 		for row := 0; row < rows; row += tileRows {
@@ -144,7 +153,7 @@ func (w *worker) block(p *product, packed []float32, b columns, first, rows, j, 
 			}
 			multiply(w.edge[:], tileColumns, a, panel, rowB, next, tall, terms, 1, false)
 			for r := range tall {
-				put(c[r*p.n:][:within], w.edge[r*tileColumns:], add)
+				put(c[r*p.n:][:within], w.edge[r*tileColumns+skip:], add)
 			}
 		}
 	}
