@@ -56,8 +56,14 @@ type Problem struct {
 	Points          []Point
 }
 
-// leastPoints is the least number of shapes at which a predicted implementation was timed.
-const leastPoints = 6
+// leastPoints is the least number of shapes at which a predicted implementation was timed, and leastRatios that of an implementation
+// on all cores whose counterpart on one core is predicted. Their ratio is nearly the same from shape to shape, so few tell it. A first
+// run of a machine that was in use timed rms-norm on both cores at three of eleven shapes. It was left out, and calls took twice as
+// long.
+const (
+	leastPoints = 6
+	leastRatios = 2
+)
 
 // Fit is a fitted surface, with what is needed to estimate the errors of its predictions.
 type Fit struct {
@@ -132,10 +138,13 @@ func (f *Fit) withoutOutliers(p *Problem) *Problem {
 			}
 		}
 		slices.SortFunc(out, func(a, b int) int { return cmp.Compare(of.errors[b], of.errors[a]) })
-		own := f.own(of.points)
+		own, least := f.own(of.points), leastPoints
+		if of.serial >= 0 {
+			least = leastRatios
+		}
 		for _, k := range out[:min(len(out), max(1, len(of.points)/trimmedShare))] {
 			if f.of[of.points[k]] == 0 {
-				if own == leastPoints {
+				if own <= least {
 					continue
 				}
 				own--
@@ -167,13 +176,13 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 		f.disturbed = append(f.disturbed, point.Disturbed)
 		f.Surface.Shapes = append(f.Surface.Shapes, point.Shape...)
 	}
+	counterparts := timings.Counterparts(p.Implementations)
 	for i := range p.Implementations {
-		if timed := timedAt(p, i); f.own(timed) >= leastPoints {
+		if timed := timedAt(p, i); f.own(timed) >= f.least(p, counterparts[i]) {
 			f.index = append(f.index, i)
 			f.parts = append(f.parts, part{points: timed})
 		}
 	}
-	counterparts := timings.Counterparts(p.Implementations)
 	for n, i := range f.index {
 		f.parts[n].serial = slices.Index(f.index, counterparts[i])
 	}
@@ -193,6 +202,14 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 		f.hyper = from.hyper
 	}
 	return f, f.solve(p)
+}
+
+// least returns the least number of own points of an implementation of a problem that has a counterpart on one core, or −1 for none.
+func (f *Fit) least(p *Problem, counterpart int) int {
+	if counterpart >= 0 && f.own(timedAt(p, counterpart)) >= leastPoints {
+		return leastRatios
+	}
+	return leastPoints
 }
 
 // timedAt returns the points at which an implementation was timed.
