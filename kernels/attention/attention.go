@@ -133,7 +133,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Judged:  func(p Params, s kernels.Shape) (line, size int) { return 0, p.edge(s[steps], s[keys]) },
 	Growing: &kernels.Growing[Params]{Axis: keys, Append: appendGrowing},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(3, kernels.OverRows(inGo)), // values have another depth
+		kernels.Revised(3, kernels.OverRows(inGo)), // other numbers of values are added up at a time
 		byOpenBLAS(),
 		kernels.Framework("", kernels.OnOneCore(byAccelerate)),
 		kernels.KernelText("", appendHeads),

@@ -111,7 +111,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
-		kernels.Revised(4, kernels.InGo( // B of few rows is not packed at all, and read to another depth
+		kernels.Revised(4, kernels.InGo( // with few rows, other numbers of terms are added up at a time
 			func(p Params) kernels.Runner { return own{p, gemm.NewSerial()} },
 			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} })),
 		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return library{p, threads} }),

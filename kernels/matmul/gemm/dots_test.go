@@ -215,7 +215,7 @@ func TestMultiplyParts(t *testing.T) {
 	})
 }
 
-// So may a caller of a product whose B is read where it lies, which takes another depth if it has few rows and wide ones.
+// A caller may divide the rows and the columns of a product whose B is not packed.
 func TestMultiplyPartsOfFewRows(t *testing.T) {
 	everyKernel(t, func(t *testing.T) {
 		multiplier := NewSerial()
@@ -233,6 +233,19 @@ func TestMultiplyPartsOfFewRows(t *testing.T) {
 			}
 			if !slices.Equal(parts, whole) {
 				t.Errorf("%d×%d by %d columns: parts have other bits", m, k, n)
+			}
+			for first := 0; first < n; first += 256 {
+				count := min(256, n-first)
+				some, c := make([]float32, k*count), make([]float32, m*count)
+				for l := range k {
+					copy(some[l*count:][:count], b[l*n+first:])
+				}
+				multiplier.Compute(Product{C: c, A: a, B: some, M: m, K: k, N: count, Alpha: 1, Part: true})
+				for i := range m {
+					if !slices.Equal(c[i*count:][:count], whole[i*n+first:][:count]) {
+						t.Fatalf("%d×%d by %d columns: %d columns from %d on have other bits", m, k, n, count, first)
+					}
+				}
 			}
 		}
 	})

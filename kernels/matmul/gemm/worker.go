@@ -72,10 +72,11 @@ func (w *worker) packRows(p *product, dst []float32, l, terms, first, count int)
 
 // columns are some columns of a block of B, for kernels to read.
 type columns struct {
-	panels []float32 // packed panels of tileColumns columns; of unpacked rows, only the last one, or none
+	panels []float32 // packed panels of tileColumns columns; of unpacked rows that are narrower than a panel, the only one
 	rows   []float32 // the rows where they lie, if B is not packed
 	rowB   int       // values from one row to the next
-	// The last panel of unpacked rows would reach beyond B. So it begins skip columns before the end of the panel next to it.
+	// If the last panel of unpacked rows would reach beyond B, last has the last tileColumns columns in its place. The first skip of
+	// them belong to the panel before.
 	last []float32
 	skip int
 }
@@ -117,21 +118,19 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	if first := j + count - tileColumns; first >= 0 {
 		return columns{rows: b, rowB: p.n, last: p.b[l*p.n+first:], skip: tileColumns - over}
 	}
-	w.b = grown(w.b, terms*tileColumns)
-	packB(w.b, b[count-over:], p.n, terms, over)
-	return columns{panels: w.b, rows: b, rowB: p.n}
+	w.b = grown(w.b, terms*tileColumns) // for fewer columns than a panel has
+	packB(w.b, b, p.n, terms, over)
+	return columns{panels: w.b, rowB: tileColumns}
 }
 
-// panel returns the panel that has column j of count behind skip other columns, the distance between its rows, and that to the next
-// panel.
+// panel returns the panel with column j of count, the distance between its rows, and that to the next panel. skip is the number of
+// columns before column j in the panel.
 func (b *columns) panel(j, count, terms int) (panel []float32, row, next, skip int) {
 	switch {
 	case b.rows == nil:
 		return b.panels[j*terms:], b.rowB, terms * tileColumns, 0
 	case j+tileColumns > count && b.skip > 0:
 		return b.last, b.rowB, 0, b.skip
-	case j+tileColumns > count && b.panels != nil:
-		return b.panels, tileColumns, 0, 0
 	}
 	return b.rows[j:], b.rowB, tileColumns, 0
 }
