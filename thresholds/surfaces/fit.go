@@ -56,13 +56,13 @@ type Problem struct {
 	Points          []Point
 }
 
-// leastPoints is the least number of shapes at which a predicted implementation was timed, and leastRatios that of an implementation
-// on all cores whose counterpart on one core is predicted. Their ratio is nearly the same from shape to shape, so few tell it. A first
-// run of a machine that was in use timed rms-norm on both cores at three of eleven shapes. It was left out, and calls took twice as
-// long.
+// leastPoints is the least number of shapes at which a predicted implementation was timed. For an implementation on all cores,
+// leastOnAll is enough if its counterpart on one core is predicted: the process of their ratio begins at none. Code in Go is not timed
+// where it does not divide a call, so a short run may have few of these times. A first run of a machine that was in use timed rms-norm on
+// both cores at three of eleven shapes. The implementation on both cores was then left out, and calls took twice as long.
 const (
 	leastPoints = 6
-	leastRatios = 2
+	leastOnAll  = 3
 )
 
 // Fit is a fitted surface, with what is needed to estimate the errors of its predictions.
@@ -129,6 +129,7 @@ const (
 func (f *Fit) withoutOutliers(p *Problem) *Problem {
 	rest, found := *p, false
 	rest.Points = slices.Clone(p.Points)
+	counterparts := timings.Counterparts(p.Implementations)
 	for n := range f.parts {
 		of := &f.parts[n]
 		var out []int
@@ -138,10 +139,7 @@ func (f *Fit) withoutOutliers(p *Problem) *Problem {
 			}
 		}
 		slices.SortFunc(out, func(a, b int) int { return cmp.Compare(of.errors[b], of.errors[a]) })
-		own, least := f.own(of.points), leastPoints
-		if of.serial >= 0 {
-			least = leastRatios
-		}
+		own, least := f.own(of.points), f.least(p, counterparts[f.index[n]])
 		for _, k := range out[:min(len(out), max(1, len(of.points)/trimmedShare))] {
 			if f.of[of.points[k]] == 0 {
 				if own <= least {
@@ -204,10 +202,10 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 	return f, f.solve(p)
 }
 
-// least returns the least number of own points of an implementation of a problem that has a counterpart on one core, or −1 for none.
+// least returns how many own points an implementation needs. counterpart is the same one on one core, −1 if there is none.
 func (f *Fit) least(p *Problem, counterpart int) int {
 	if counterpart >= 0 && f.own(timedAt(p, counterpart)) >= leastPoints {
-		return leastRatios
+		return leastOnAll
 	}
 	return leastPoints
 }
