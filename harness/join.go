@@ -14,11 +14,12 @@ const MostRuns = 6
 
 // Join returns a run that is made of an older run and a newer one. Neither of them may be fitted, and the result is neither
 // fitted nor saved. If kept returns true for a case, the case stays as in the older run, and what the newer run measured of it
-// while the machine was quiet becomes its next timings, unless there is [NothingToAdd]. Every other case of the newer run has the
+// while the machine was quiet becomes its next timings, unless there is [Run.NothingToAdd]. Every other case of the newer run has the
 // newer timings, and the older run's timings of such a case become earlier timings. If fresh returns true for a case, the timings
-// of the other run are forgotten instead. A case has at most MostRuns runs. Earlier times of an implementation whose revision has
-// changed are left out, also those of shapes, and the result's Changes say so. The entry's date, environment and method are those of the
-// run of its first case, which is a kept case if there is one.
+// of the other run are forgotten instead. A case has at most MostRuns runs: of more, those go first that have no size which the others
+// lack, the oldest before the newer ones, and then the oldest. Earlier times of an implementation whose revision has changed are left
+// out, also those of shapes, and the result's Changes say so. The entry's date, environment and method are those of the run of its
+// first case, which is a kept case if there is one.
 func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	j := &joint{Run: &Run{
 		Entry: newer.Entry, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Resamples: newer.Resamples,
@@ -34,6 +35,7 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 				j.putBehind(older, newer, &c)
 			}
 			j.rememberEarlier(older, &c)
+			j.keepEarlier()
 		}
 	}
 	for _, c := range newer.Entry.Cases {
@@ -45,6 +47,7 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 		if !fresh(c.Name) {
 			j.remember(older, c.Name)
 		}
+		j.keepEarlier()
 	}
 	j.joinShapes(older, newer, fresh)
 	if len(j.runs) > 0 {
@@ -58,7 +61,14 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 // joint is the run that Join makes.
 type joint struct {
 	*Run
-	runs []calibration.Run // that its timings are from; the first one becomes the entry's own
+	runs    []calibration.Run // that its timings are from; the first one becomes the entry's own
+	earlier []earlier         // timings of the last case, from the newest to the oldest
+}
+
+// earlier are the timings of an earlier run of a case, in brief.
+type earlier struct {
+	run calibration.Run
+	set *timings.Set
 }
 
 // number returns the number of a run in the joint. It adds a run that is not there yet.
@@ -97,7 +107,7 @@ func (j *joint) rememberEarlier(from *Run, c *calibration.Case) {
 // nothing if the older run has all of these timings already.
 func (j *joint) putBehind(older, newer *Run, before *calibration.Case) {
 	now := caseOf(&newer.Entry, before.Name)
-	if now == nil || NothingToAdd(now, before, newer.Timings[before.Name]) != "" {
+	if now == nil || older.NothingToAdd(now, before, newer.Timings[before.Name]) != "" {
 		return
 	}
 	run := newer.Entry.RunOf(now)
@@ -106,19 +116,29 @@ func (j *joint) putBehind(older, newer *Run, before *calibration.Case) {
 	}
 }
 
-// NothingToAdd says why a run adds nothing to what a better run measured of a case. It returns "" if it does: if it has times of
-// a quiet machine, of all implementations that competed then, they are still the same, and it pushes out no run with more than
-// twice as many blocks.
-func NothingToAdd(now, before *calibration.Case, set *timings.Set) string {
-	quiet, last := len(set.Quiet().Blocks), len(before.Earlier)-1
+// NothingToAdd says why a run adds nothing to what a better run, r, measured of a case. It returns "" if it does: if it has times of a
+// quiet machine, of all implementations that competed then, they are still the same, and it pushes out no run that tells more. set has
+// the times of the case.
+func (r *Run) NothingToAdd(now, before *calibration.Case, set *timings.Set) string {
+	quiet := set.Quiet()
 	switch missing := missing(now, before); {
 	case missing != "":
 		return missing + " did not compete"
 	case wrongNow(now, before) || changedNow(now, before):
 		return "an implementation is another one now"
-	case quiet == 0:
+	case len(quiet.Blocks) == 0:
 		return "none of its blocks was quiet"
-	case len(before.Earlier) == MostRuns-1 && 2*quiet < before.Earlier[last].Blocks:
+	case len(before.Earlier) < MostRuns-1:
+		return ""
+	}
+	all := []earlier{{set: quiet}}
+	for _, set := range r.Earlier[before.Name] {
+		all = append(all, earlier{set: set})
+	}
+	switch out := leastTelling(r.Timings[before.Name], all); {
+	case out == 0:
+		return fmt.Sprintf("%d runs know its sizes", MostRuns)
+	case 2*len(quiet.Blocks) < len(all[out].set.Blocks):
 		return fmt.Sprintf("%d runs have more blocks", MostRuns)
 	}
 	return ""
@@ -134,24 +154,55 @@ func caseOf(entry *calibration.Host, name string) *calibration.Case {
 	return nil
 }
 
-// addEarlier adds the timings of a run to the earlier timings of the last case, in brief. It does nothing if the case has these
-// timings already, or has enough.
+// addEarlier adds the timings of a run to the earlier timings of the last case. It does nothing if the case has these timings, or
+// others of that run.
 func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	c := &j.Entry.Cases[len(j.Entry.Cases)-1]
-	if len(set.Blocks) == 0 || len(c.Earlier) == MostRuns-1 {
+	if len(set.Blocks) == 0 || reflect.DeepEqual(run, j.runs[c.Run]) {
 		return
 	}
 	set = set.Brief()
 	samples := set.Digest()
-	if samples == j.Timings[c.Name].Brief().Digest() || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Samples == samples }) {
+	if samples == j.Timings[c.Name].Brief().Digest() || slices.ContainsFunc(j.earlier, func(e earlier) bool {
+		return e.set.Digest() == samples || reflect.DeepEqual(e.run, run)
+	}) {
 		return
 	}
-	number := j.number(run)
-	if number == c.Run || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Run == number }) {
-		return // other samples of a run that the case has already
+	j.earlier = append(j.earlier, earlier{run, set})
+}
+
+// keepEarlier puts the earlier timings of the last case into the entry, without those of too many runs.
+func (j *joint) keepEarlier() {
+	c := &j.Entry.Cases[len(j.Entry.Cases)-1]
+	for len(j.earlier) >= MostRuns {
+		out := leastTelling(j.Timings[c.Name], j.earlier)
+		j.earlier = slices.Delete(j.earlier, out, out+1)
 	}
-	c.Earlier = append(c.Earlier, calibration.Earlier{Run: number, Blocks: len(set.Blocks), Samples: samples})
-	j.Earlier[c.Name] = append(j.Earlier[c.Name], set)
+	for _, e := range j.earlier {
+		c.Earlier = append(c.Earlier, calibration.Earlier{Run: j.number(e.run), Blocks: len(e.set.Blocks), Samples: e.set.Digest()})
+		j.Earlier[c.Name] = append(j.Earlier[c.Name], e.set)
+	}
+	j.earlier = nil
+}
+
+// leastTelling returns which of the earlier timings go first: the oldest of those that have no size which the others and the main
+// timings lack, or else the oldest. A run of a single size, which every run measures, must not push out one that knows others.
+func leastTelling(main *timings.Set, all []earlier) int {
+	count := map[int]int{}
+	for _, size := range main.Sizes() {
+		count[size]++
+	}
+	for _, e := range all {
+		for _, size := range e.set.Sizes() {
+			count[size]++
+		}
+	}
+	for n, e := range slices.Backward(all) {
+		if !slices.ContainsFunc(e.set.Sizes(), func(size int) bool { return count[size] == 1 }) {
+			return n
+		}
+	}
+	return len(all) - 1
 }
 
 // Poorer says why the result of a run for a case must not replace the result from before. It returns "" if it may.

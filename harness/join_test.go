@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -140,6 +141,57 @@ func TestAShortRunPushesOutNoLongOne(t *testing.T) {
 		history := j.History("sum")
 		if got := history[len(history)-1].Blocks[0].Seconds[0]; len(history) != MostRuns || got != oldest {
 			t.Errorf("after a run of %d blocks, the oldest of %d runs took %v s, want %v", blocks, len(history), got, oldest)
+		}
+	}
+}
+
+// A run of sizes that the others know pushes out no run that knows another one. It stands behind them as long as there is room.
+func TestARunOfKnownSizesPushesOutNoOther(t *testing.T) {
+	none, all := func(string) bool { return false }, func(string) bool { return true }
+	of := func(second int, sizes ...int) *Run {
+		r := oneCase(second, 1e-6*float64(second))
+		block := r.Timings["sum"].Blocks[0]
+		r.Timings["sum"].Blocks = nil
+		for _, size := range sizes {
+			block.Size = size
+			r.Timings["sum"].Blocks = append(r.Timings["sum"].Blocks, block)
+		}
+		r.Entry.Cases[0].Blocks = len(sizes)
+		return r
+	}
+	seconds := func(j *Run) (all []int) {
+		for _, set := range j.History("sum") {
+			all = append(all, int(math.Round(1e6*set.Blocks[0].Seconds[0])))
+		}
+		return all
+	}
+	joined := of(1, 64, 128)
+	for second := 2; second <= MostRuns; second++ {
+		if second == 3 {
+			joined = Join(joined, of(second, 64), none, none)
+		} else {
+			joined = Join(joined, of(second, 64, 64<<second), none, none)
+		}
+	}
+	if got, want := seconds(Join(joined, of(7, 64, 96), none, none)), []int{7, 6, 5, 4, 2, 1}; !slices.Equal(got, want) {
+		t.Errorf("after a run of a new size there are the runs %v, want %v", got, want)
+	}
+	joined = Join(joined, of(7, 64, 96), none, none)
+	for name, c := range map[string]struct {
+		newer *Run
+		kept  func(string) bool
+		want  []int
+		why   string
+	}{
+		"a known size, as the main run":   {of(8, 64), none, []int{8, 7, 6, 5, 4, 2}, ""},
+		"a known size, behind the others": {of(8, 64), all, []int{7, 6, 5, 4, 2, 1}, "6 runs know its sizes"},
+		"a new size, behind the others":   {of(8, 80), all, []int{7, 8, 6, 5, 4, 2}, ""},
+	} {
+		if got := seconds(Join(joined, c.newer, c.kept, none)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: there are the runs %v, want %v", name, got, c.want)
+		}
+		if why := joined.NothingToAdd(&c.newer.Entry.Cases[0], &joined.Entry.Cases[0], c.newer.Timings["sum"]); c.why != "" && why != c.why {
+			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
 	}
 }

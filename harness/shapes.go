@@ -107,8 +107,8 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	if r.Alone {
 		return nil
 	}
-	// What was measured of one operation is also fitted for the others of its family, and for its other placements. The same shapes
-	// again would tell them little, so each has a seed of its own.
+	// Each operation and each placement has a seed of its own. What was measured of one is also fitted for the other operations of its
+	// family, and for its other placements. The same shapes again would tell them little.
 	p := surfaces.NewPlanner(shapesOf{s}, s.Case.Axes, s.Features, r.options.Seed^numberOf(s.Case.Name))
 	if s.Placement != kernels.Caller {
 		p.Weigh(elsewhere)

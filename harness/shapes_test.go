@@ -243,13 +243,15 @@ func TestShapesAreTakenBack(t *testing.T) {
 	}
 }
 
-// Operations of a family are measured at different shapes.
+// Operations of a family are measured at different shapes, and so are placements of an operation.
 func TestShapesOfAFamilyDiffer(t *testing.T) {
 	r := &Run{options: Options{Seed: 7}}
 	of := map[string]string{}
+	elsewhere := *fft.Op.Space(kernels.Here(), kernels.Caller) // of a machine with a GPU
+	elsewhere.Placement, elsewhere.Case.Name = kernels.Shared, elsewhere.Case.Name+"/shared"
 	for _, space := range []*kernels.Space{
 		fft.Op.Space(kernels.Here(), kernels.Caller), fft.InverseOp.Space(kernels.Here(), kernels.Caller),
-		fft.ComplexOp.Space(kernels.Here(), kernels.Caller),
+		fft.ComplexOp.Space(kernels.Here(), kernels.Caller), &elsewhere,
 	} {
 		for _, shape := range r.spread(space).First(12) {
 			if key := fmt.Sprint(shape); of[key] != "" && of[key] != space.Case.Name {

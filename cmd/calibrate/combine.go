@@ -64,7 +64,8 @@ func (o *output) replacesAll(now *calibration.Host) bool {
 }
 
 // compare returns the cases of the old entry that stay: those of which the run measured nothing and, unless forced, those
-// that it measured less well. It puts what becomes of the latter into p.
+// that it measured less well. It puts what becomes of the latter into p. If the samples of the old entry are not there, nothing stands
+// behind it.
 func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
 	now := &r.Entry
 	for k := range o.old.Cases {
@@ -82,7 +83,10 @@ func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
 			continue
 		}
 		stay = append(stay, was.Name)
-		why := harness.NothingToAdd(&now.Cases[n], was, r.Timings[was.Name])
+		why := reason
+		if p.replaced != nil {
+			why = p.replaced.NothingToAdd(&now.Cases[n], was, r.Timings[was.Name])
+		}
 		switch {
 		case why == "" && !o.forgets() && isEarlier(o.old, was, now.RunOf(&now.Cases[n])):
 			p.known++
