@@ -167,8 +167,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 //
 // A score of −Inf has the weight 0. So has a score that is more than 87 below the greatest of its query. A query whose scores
 // are all −Inf has an output of NaN, and so has one with a score that is NaN or +Inf. A weight of 0 does not hide a value: 0
-// times a NaN or an infinity is NaN. Keys and values that a causal plan hides from a query do not touch its output, whatever
-// they are.
+// times a NaN or an infinity is NaN. Keys and values that a causal plan hides from a query do not count, whatever they are. A
+// hidden value that is no finite number may change the last bits.
 //
 // Attend allocates nothing at a shape at which the implementation has run twice. An implementation on a GPU remembers only the
 // last few shapes. Attend panics if a length does not fit, if there are queries and no keys, and if a causal plan has more
