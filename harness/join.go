@@ -67,8 +67,9 @@ type joint struct {
 
 // earlier are the timings of an earlier run of a case, in brief.
 type earlier struct {
-	run calibration.Run
-	set *timings.Set
+	run     calibration.Run
+	set     *timings.Set
+	samples string // digest of the set
 }
 
 // number returns the number of a run in the joint. It adds a run that is not there yet.
@@ -164,11 +165,11 @@ func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	set = set.Brief()
 	samples := set.Digest()
 	if samples == j.Timings[c.Name].Brief().Digest() || slices.ContainsFunc(j.earlier, func(e earlier) bool {
-		return e.set.Digest() == samples || reflect.DeepEqual(e.run, run)
+		return e.samples == samples || reflect.DeepEqual(e.run, run)
 	}) {
 		return
 	}
-	j.earlier = append(j.earlier, earlier{run, set})
+	j.earlier = append(j.earlier, earlier{run, set, samples})
 }
 
 // keepEarlier puts the earlier timings of the last case into the entry, without those of too many runs.
@@ -179,7 +180,7 @@ func (j *joint) keepEarlier() {
 		j.earlier = slices.Delete(j.earlier, out, out+1)
 	}
 	for _, e := range j.earlier {
-		c.Earlier = append(c.Earlier, calibration.Earlier{Run: j.number(e.run), Blocks: len(e.set.Blocks), Samples: e.set.Digest()})
+		c.Earlier = append(c.Earlier, calibration.Earlier{Run: j.number(e.run), Blocks: len(e.set.Blocks), Samples: e.samples})
 		j.Earlier[c.Name] = append(j.Earlier[c.Name], e.set)
 	}
 	j.earlier = nil

@@ -173,10 +173,10 @@ func TestARunOfKnownSizesPushesOutNoOther(t *testing.T) {
 			joined = Join(joined, of(second, 64, 64<<second), none, none)
 		}
 	}
-	if got, want := seconds(Join(joined, of(7, 64, 96), none, none)), []int{7, 6, 5, 4, 2, 1}; !slices.Equal(got, want) {
+	joined = Join(joined, of(7, 64, 96), none, none)
+	if got, want := seconds(joined), []int{7, 6, 5, 4, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("after a run of a new size there are the runs %v, want %v", got, want)
 	}
-	joined = Join(joined, of(7, 64, 96), none, none)
 	for name, c := range map[string]struct {
 		newer *Run
 		kept  func(string) bool
