@@ -199,20 +199,24 @@ func TestMultiplyParts(t *testing.T) {
 				multiplier.MultiplyPacked(whole, a, PackPart(b, k, n), m, false)
 				for first := 0; first < n; first += tileColumns {
 					count := min(tileColumns, n-first)
-					some, c := make([]float32, k*count), make([]float32, m*count)
-					for l := range k {
-						copy(some[l*count:][:count], b[l*n+first:])
-					}
-					multiplier.MultiplyPacked(c, a, PackPart(some, k, count), m, false)
-					for i := range m {
-						if !slices.Equal(c[i*count:][:count], whole[i*n+first:][:count]) {
-							t.Fatalf("%d×%d by %d columns: %d columns from %d on have other bits", m, k, n, count, first)
-						}
+					c := make([]float32, m*count)
+					multiplier.MultiplyPacked(c, a, PackPart(someColumns(b, k, n, first, count), k, count), m, false)
+					if !slices.Equal(c, someColumns(whole, m, n, first, count)) {
+						t.Fatalf("%d×%d by %d columns: %d columns from %d on have other bits", m, k, n, count, first)
 					}
 				}
 			}
 		}
 	})
+}
+
+// someColumns returns count columns of a rows×n matrix, from the column first on.
+func someColumns(x []float32, rows, n, first, count int) []float32 {
+	var some []float32
+	for i := range rows {
+		some = append(some, x[i*n+first:][:count]...)
+	}
+	return some
 }
 
 // A caller may divide the rows and the columns of a product whose B is not packed.
@@ -236,15 +240,10 @@ func TestMultiplyPartsOfFewRows(t *testing.T) {
 			}
 			for first := 0; first < n; first += 256 {
 				count := min(256, n-first)
-				some, c := make([]float32, k*count), make([]float32, m*count)
-				for l := range k {
-					copy(some[l*count:][:count], b[l*n+first:])
-				}
-				multiplier.Compute(Product{C: c, A: a, B: some, M: m, K: k, N: count, Alpha: 1, Part: true})
-				for i := range m {
-					if !slices.Equal(c[i*count:][:count], whole[i*n+first:][:count]) {
-						t.Fatalf("%d×%d by %d columns: %d columns from %d on have other bits", m, k, n, count, first)
-					}
+				c := make([]float32, m*count)
+				multiplier.Compute(Product{C: c, A: a, B: someColumns(b, k, n, first, count), M: m, K: k, N: count, Alpha: 1, Part: true})
+				if !slices.Equal(c, someColumns(whole, m, n, first, count)) {
+					t.Fatalf("%d×%d by %d columns: %d columns from %d on have other bits", m, k, n, count, first)
 				}
 			}
 		}
