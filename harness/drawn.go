@@ -12,6 +12,10 @@ import (
 	"crossover/sweeps"
 )
 
+// The budget of a check may be too short for all cases, most of all beside other programs, which disturb every second visit. A few
+// sizes of each case would say nothing of any. So the cases of the placement caller are checked by groups in a random order: those
+// of a group get what a finding takes before those of the next one begin. What is left is spent on all of them.
+//
 // Beside a GPU there are three times as many cases as without one, and no check of a few minutes has the eight fresh sizes of each
 // that a finding takes. A few sizes of each would say nothing of any. So all cases of the placement caller are checked, because
 // most programs have their data there, and a random sample of those elsewhere. The sample says of how many of the others the
@@ -21,9 +25,30 @@ const (
 	sampleShare = 0.2
 	// groupOf is the number of cases that are checked together. Visits to a case are then some seconds apart.
 	groupOf = 8
+	// shapesGroupOf is that number for operations. Fresh shapes differ more than the seconds in which they are visited, and when a
+	// budget ends, nothing can be said of the group under way.
+	shapesGroupOf = 4
 	// enoughTime is the most that a case of the sample needs. Otherwise it gets as much as one of the placement caller.
 	enoughTime = 6 * time.Second
 )
+
+// groupsOf draws the order in which cases of the placement caller are checked, in groups of some size. It returns the group of each,
+// by its name.
+func groupsOf(cases []kernels.Case, size int, seed uint64) map[string]int {
+	var names []string
+	for _, c := range cases {
+		if !c.Placement.Elsewhere() {
+			names = append(names, c.Name)
+		}
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x67726f757073))
+	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	group := map[string]int{}
+	for k, name := range names {
+		group[name] = k / size
+	}
+	return group
+}
 
 // part is a group of cases that are checked together, with its budget.
 type part struct {
@@ -58,9 +83,9 @@ func parts(cases []kernels.Case, budget time.Duration, seed uint64) []part {
 	return all
 }
 
-// sweepParts sweeps the groups one after the other, and returns the results of all their cases. drawn is called for each case of
-// a group before it is swept. Only the first group reports what the sentinel measures.
-func sweepParts(ctx context.Context, all []part, o sweeps.Options, drawn func(name string)) (results []*sweeps.Result, err error) {
+// sweepParts sweeps the groups one after the other, and returns the results of all their cases. Only the first group reports what
+// the sentinel measures.
+func sweepParts(ctx context.Context, all []part, o sweeps.Options) (results []*sweeps.Result, err error) {
 	var before, whole time.Duration
 	for _, p := range all {
 		whole += p.budget
@@ -68,9 +93,6 @@ func sweepParts(ctx context.Context, all []part, o sweeps.Options, drawn func(na
 	progress := o.Progress
 	for _, p := range all {
 		o.Progress = sweeps.Within(progress, before, whole-before-p.budget)
-		for _, c := range p.cases {
-			drawn(c.Name)
-		}
 		o.Budget = p.budget - compileFirst(ctx, p.cases, &o, p.budget)
 		swept, err := sweeps.Run(ctx, p.cases, o)
 		results = append(results, swept...)

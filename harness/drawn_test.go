@@ -89,6 +89,32 @@ func TestPartsOfOtherBudgets(t *testing.T) {
 	}
 }
 
+// Cases of the placement caller are in groups of eight, which the seed draws.
+func TestGroupsAreDrawn(t *testing.T) {
+	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Shared, 5))
+	firsts := map[string]int{}
+	for seed := range uint64(300) {
+		group, size := groupsOf(cases, groupOf, seed), map[int]int{}
+		for name, k := range group {
+			size[k]++
+			if k == 0 {
+				firsts[name]++
+			}
+		}
+		if len(group) != 76 || size[0] != groupOf || size[8] != groupOf || size[9] != 76-9*groupOf {
+			t.Fatalf("%d cases in groups of %v", len(group), size)
+		}
+	}
+	for name, n := range firsts { // 300 · 8 of 76, so 32, give or take 5.3
+		if n < 10 || n > 60 {
+			t.Errorf("%s was in the first group %d times of 300", name, n)
+		}
+	}
+	if len(firsts) != 76 {
+		t.Errorf("%d cases were in the first group at some time, want all 76", len(firsts))
+	}
+}
+
 // If the share of all that holds is that bound, a sample has as many that hold, or more, with a probability of 5 %.
 func TestLeastHolding(t *testing.T) {
 	for _, c := range [][2]int{{1, 1}, {16, 16}, {5, 14}, {1, 20}} {

@@ -109,11 +109,17 @@ func (v *Verification) measureShapes(ctx context.Context, d *dispatch.Dispatcher
 			cases = append(cases, check.Space.Case)
 		}
 	}
-	o.Planner = func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(d, o.Seed) }
+	group := groupsOf(cases, shapesGroupOf, o.Seed)
+	o.Planner = func(c *kernels.Case) sweeps.Planner {
+		auditor := byName[c.Name].audit(d, o.Seed)
+		auditor.SetGroup(group[c.Name])
+		return auditor
+	}
 	o.Observe, o.Brief = nil, true
-	results, err := sweepParts(ctx, parts(cases, budget, o.Seed), o, func(name string) { byName[name].Undrawn = false })
+	results, err := sweepParts(ctx, parts(cases, budget, o.Seed), o)
 	for _, result := range results {
-		byName[result.Case.Name].Result = result
+		check := byName[result.Case.Name]
+		check.Result, check.Undrawn = result, !check.auditor.Begun() && result.CanRun()
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package harness_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -176,12 +177,18 @@ func TestOptions(t *testing.T) {
 // verified verifies an entry on a machine.
 func verified(t *testing.T, entry calibration.Host, m harness.Machine, cases ...kernels.Case) *harness.Verification {
 	t.Helper()
+	return verifiedFor(t, entry, m, 10*time.Second, cases...)
+}
+
+// verifiedFor verifies an entry on a machine for a time.
+func verifiedFor(t *testing.T, entry calibration.Host, m harness.Machine, budget time.Duration, cases ...kernels.Case) *harness.Verification {
+	t.Helper()
 	d, err := dispatch.New(&calibration.File{Hosts: []calibration.Host{entry}}, dispatch.WithHost(host.Facts(entry.Facts)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := harness.NewVerification(&entry, cases, func(string) bool { return true }, entry.Environment)
-	if err := v.Measure(t.Context(), m, d, harness.VerifyOptions{Budget: 10 * time.Second, Seed: 2}); err != nil {
+	if err := v.Measure(t.Context(), m, d, harness.VerifyOptions{Budget: budget, Seed: 2}); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -222,6 +229,37 @@ func TestVerification(t *testing.T) {
 				t.Errorf("%d sizes, power %q, conditions %q", len(check.Audit.Sizes), v.Now.Power, v.States.Conditions)
 			}
 		})
+	}
+}
+
+// A budget that is too short for all cases decides some of them, and leaves at most a group undecided.
+func TestAShortVerificationDecidesSomeCases(t *testing.T) {
+	r := measured(t, harness.Options{}, "")
+	fit(t, r)
+	machine := model.New(launch(), 2)
+	entry, recorded := r.Entry, r.Entry.Cases[0]
+	entry.Cases = nil
+	var all []kernels.Case
+	for k := range 60 {
+		recorded.Name = fmt.Sprint("launch/k=", k)
+		c := machine.Case()
+		c.Name = recorded.Name
+		entry.Cases, all = append(entry.Cases, recorded), append(all, c)
+	}
+	v := verifiedFor(t, entry, on(machine), 3*time.Second, all...)
+	var undrawn, decided, undecided int
+	for _, check := range v.Checks {
+		switch {
+		case check.Undrawn:
+			undrawn++
+		case check.Audit.Finding == thresholds.Unmeasured:
+			undecided++
+		default:
+			decided++
+		}
+	}
+	if undrawn == 0 || decided < 8 || undecided > 8 {
+		t.Errorf("%d cases were not drawn, %d are decided and %d are not", undrawn, decided, undecided)
 	}
 }
 

@@ -34,7 +34,7 @@ type Check struct {
 
 	// The next four are results of Measure.
 
-	// Undrawn says that the budget does not suffice for all cases elsewhere, and that the random sample does not have this one.
+	// Undrawn says that the budget does not suffice for all cases, and that the random sample does not have this one.
 	Undrawn bool
 	Result  *sweeps.Result
 	Audit   thresholds.Audit
@@ -118,11 +118,17 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 			byName[check.Case.Name] = check
 		}
 	}
-	o.Planner = func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(d, options.Seed) }
+	group := groupsOf(cases, groupOf, options.Seed)
+	o.Planner = func(c *kernels.Case) sweeps.Planner {
+		auditor := byName[c.Name].audit(d, options.Seed)
+		auditor.SetGroup(group[c.Name])
+		return auditor
+	}
 	o.Ahead = compileUpcoming
-	results, err := sweepParts(ctx, parts(cases, casesBudget, options.Seed), o, func(name string) { byName[name].Undrawn = false })
+	results, err := sweepParts(ctx, parts(cases, casesBudget, options.Seed), o)
 	for _, result := range results {
-		byName[result.Case.Name].Result = result
+		check := byName[result.Case.Name]
+		check.Result, check.Undrawn = result, !check.auditor.Begun() && result.CanRun()
 	}
 	if err == nil && len(v.Shapes) > 0 {
 		shapes := o

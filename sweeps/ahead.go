@@ -1,14 +1,13 @@
 package sweeps
 
 import (
-	"cmp"
 	"slices"
 
 	"crossover/kernels"
 )
 
 // aheadCases is the number of cases whose kernels are compiled together. Those of a single case keep few of sixteen processors
-// busy. Of the other cases, those come whose next visits are worth most.
+// busy. Of the other cases, those come whose next visits are most urgent.
 const aheadCases = 4
 
 // compileAhead calls Ahead with the size of the visit and those of likely next ones, each once.
@@ -29,8 +28,8 @@ func (v *visit) compileAhead() {
 func (v *visit) othersAhead() (all []Upcoming) {
 	type next struct {
 		*entry
-		size  int
-		worth float64
+		size int
+		urgency
 	}
 	var others []next
 	for _, e := range v.entries {
@@ -38,10 +37,10 @@ func (v *visit) othersAhead() (all []Upcoming) {
 			continue
 		}
 		if size, _, worth := e.planner.Next(&e.result.Samples); worth > 0 && !e.compiled[size] {
-			others = append(others, next{e, size, v.weighed(e, worth)})
+			others = append(others, next{e, size, v.urgencyOf(e, worth)})
 		}
 	}
-	slices.SortStableFunc(others, func(a, b next) int { return cmp.Compare(b.worth, a.worth) })
+	slices.SortStableFunc(others, func(a, b next) int { return b.compare(a.urgency) })
 	for _, e := range others[:min(len(others), aheadCases-1)] {
 		if sizes := e.upcoming(e.size); sizes != nil {
 			all = append(all, Upcoming{e.c, sizes})

@@ -290,3 +290,34 @@ func TestADelayIsNoLimit(t *testing.T) {
 		t.Errorf("after a delay at %d, sizes up to %d were measured; warnings: %q", delayed, high, r.Warnings)
 	}
 }
+
+// orderly is a planner of a script whose visits all have the same turn.
+type orderly struct {
+	sweeps.Planner
+	turn int
+}
+
+func (o orderly) Turn() int { return o.turn }
+
+// Cases of a lower turn end before others begin, though a first visit is worth more than a further one.
+func TestTurns(t *testing.T) {
+	m := newMachine()
+	o := m.options(100 * time.Second)
+	s := script{{1000, 3}, {2000, 3}, {3000, 3}}
+	turns := map[string]int{"a": 2, "b": 1, "c": 2, "d": 0, "e": 1}
+	o.Planner = func(c *kernels.Case) sweeps.Planner { return orderly{s.planner(c), turns[c.Name]} }
+	var order []int
+	o.Progress = func(p sweeps.Progress) {
+		if len(order) < p.Visit {
+			order = append(order, turns[p.Case])
+		}
+	}
+	var cases []kernels.Case
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		cases = append(cases, m.newCase(name, 1, 1<<20, quickStarter(), slowStarter()))
+	}
+	m.sweep(t, o, cases...)
+	if len(order) != 15 || !slices.IsSorted(order) {
+		t.Errorf("the turns of the visits are %v, want three visits of each case, in ascending order", order)
+	}
+}

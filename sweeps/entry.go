@@ -99,7 +99,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 // after each other all meet the same state.
 const restFor = 3 * time.Second
 
-// unvisited multiplies the worth of a first visit. So no case stays empty if the budget is too short for all visits.
+// unvisited multiplies the worth of a first visit. So no case of a turn stays empty if the budget is too short for all visits.
 const unvisited = 1000
 
 // rested returns the part of a visit's worth that the visit has now. It is 1 once the case has rested.

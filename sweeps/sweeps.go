@@ -41,6 +41,14 @@ type Thorough interface {
 	Full(size int) bool
 }
 
+// Orderly is a planner that decides its case before other cases begin, or after they end. Without one, a short budget that all
+// cases share may decide none.
+type Orderly interface {
+	Planner
+	// Turn returns the turn of the visit that was proposed last. Visits of a lower turn come first, whatever they are worth.
+	Turn() int
+}
+
 // Foresighted is a planner that knows which sizes it is likely to propose next.
 type Foresighted interface {
 	Planner
@@ -181,6 +189,9 @@ type Result struct {
 	Waking          time.Duration // spent on looking at the GPU's clock and on raising it
 	Warnings        []string
 }
+
+// CanRun reports whether an implementation of the case could run.
+func (r *Result) CanRun() bool { return len(r.Samples.Implementations) > 0 }
 
 // Discarded has the numbers of blocks that were thrown away, by the reason.
 type Discarded struct {
@@ -323,7 +334,7 @@ func (s *sweep) elapsed() time.Duration { return s.Clock.Now() - s.start }
 // over reports whether the budget and a tenth more are spent. Then no more implementations are bound or warmed up.
 func (s *sweep) over() bool { return s.elapsed() > s.Budget+s.Budget/10 }
 
-// run makes the visit of the greatest worth, over all cases, until nothing is left to learn or the budget is spent.
+// run makes the best visit, over all cases, until nothing is left to learn or the budget is spent.
 func (s *sweep) run(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -367,13 +378,14 @@ func (s *sweep) tell(waiting string) {
 	s.Progress(p)
 }
 
-// pick returns the visit of the greatest worth that fits into the rest of the budget. Without one, the entry is nil.
+// pick returns the visit of the greatest worth, of those of the lowest turn, that fits into the rest of the budget. Without one, the
+// entry is nil.
 func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 	left := (s.Budget - s.elapsed()).Seconds()
 	if left <= 0 || ctx.Err() != nil {
 		return nil, 0, 0
 	}
-	most := 0.0
+	var most urgency
 	for _, e := range s.entries {
 		for !e.done {
 			n, b, worth := e.planner.Next(&e.result.Samples)
@@ -403,8 +415,8 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 				e.stopAt(e.costs.below(n)) // a smaller size may fit into the rest of the budget
 				continue
 			}
-			if worth = s.weighed(e, worth); worth > most {
-				best, size, blocks, most = e, n, b, worth
+			if u := s.urgencyOf(e, worth); best == nil || u.compare(most) > 0 {
+				best, size, blocks, most = e, n, b, u
 			}
 			break
 		}
@@ -412,15 +424,30 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 	return best, size, blocks
 }
 
-// weighed returns the worth of a visit to a case beside those to other cases, from the worth that its planner says.
-func (s *sweep) weighed(e *entry, worth float64) float64 {
+// urgency orders the visits that the planners of several cases propose.
+type urgency struct {
+	turn  int     // a lower one comes first
+	worth float64 // of two visits of the same turn, the one of the greater worth comes first
+}
+
+// compare returns a positive number if a visit of urgency u comes before one of another urgency.
+func (u urgency) compare(other urgency) int {
+	return cmp.Or(cmp.Compare(other.turn, u.turn), cmp.Compare(u.worth, other.worth))
+}
+
+// urgencyOf returns the urgency of the visit to a case that its planner proposed last, from the worth that the planner says.
+func (s *sweep) urgencyOf(e *entry, worth float64) urgency {
 	if !s.Brief { // brief visits are to different shapes, and share less of the machine's state
 		worth *= e.rested(s.elapsed())
 	}
 	if e.visits == 0 {
 		worth *= unvisited
 	}
-	return worth
+	u := urgency{worth: worth}
+	if orderly, ok := e.planner.(Orderly); ok {
+		u.turn = orderly.Turn()
+	}
+	return u
 }
 
 // hopeless is the ratio to the time of the fastest implementation from which on an implementation is hopelessly slow. It is

@@ -62,6 +62,8 @@ type Auditor struct {
 	sizes []int        // visited sizes
 	high  int          // greatest size that the budget allows
 	last  int          // size that was proposed last
+
+	group, turn int // see [Auditor.SetGroup]
 }
 
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file chooses at a
@@ -79,6 +81,22 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 	return a
 }
 
+// SetGroup says in which group of cases the case is checked, counted from 0. The cases of a group get the fresh sizes that a
+// finding takes before those of the next group begin, so that a short budget decides some cases. Later looks at sizes that seem
+// slow come two groups later, when the machine may be in another state. Everything else comes after all groups.
+func (a *Auditor) SetGroup(group int) { a.group = group }
+
+// Turn returns the turn of the visit that was proposed last: a lower one comes first.
+func (a *Auditor) Turn() int { return a.turn }
+
+// Begun reports whether a size was visited.
+func (a *Auditor) Begun() bool { return len(a.sizes) > 0 }
+
+const (
+	laterGroups = 2           // between first and later looks
+	afterGroups = math.MaxInt // turn of looks that no finding needs
+)
+
 // evidence is the number of undisturbed fresh sizes that are needed to say that choices hold. A case with fewer is unmeasured.
 const evidence = 8
 
@@ -87,17 +105,19 @@ type look struct {
 	size, blocks int
 	worth        float64
 	repetition   bool // of a first look
+	decides      bool // it is one of the first later looks at a size that seems slow, or may confirm that the size has drifted
 }
 
-// The worths of looks. The first looks at as many sizes as a finding takes come before their repetitions, and those before later
-// looks. If a budget ends early, what seemed slow has been looked at again, because without later looks nothing drifts. After the
-// second later look at a size, these take turns with first looks at further sizes, so that they meet other states of the machine.
-// Second looks at sizes that seem right come last.
+// The worths of looks. The first looks at as many sizes as a finding takes come first. While the machine was quiet at fewer of them,
+// repetitions and further sizes follow, and after that later looks. If a budget ends early, what seemed slow has been looked at
+// again, because without later looks nothing drifts. After the second later look at a size, these take turns with first looks at
+// further sizes, so that they meet other states of the machine. Second looks at sizes that seem right come last.
 const (
 	worthFirst   = 1e6
-	worthRepeat  = 1000
+	worthRepeat  = 1000.0
+	worthLacking = 4000.0
 	worthLater   = 100
-	worthFurther = 400
+	worthFurther = 400.0
 	worthAgain   = 1
 )
 
@@ -105,12 +125,34 @@ const (
 // several cases, the one with the fewest checked sizes comes first.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	next := a.next(set)
+	a.turn = a.turnOf(set, next)
 	a.first.repeating = 0
 	if next.repetition {
 		a.first.repeating = next.size
 	}
 	a.last = next.size
 	return next.size, next.blocks, next.worth
+}
+
+// quiet returns the number of visited sizes that count for a finding.
+func (a *Auditor) quiet(set *timings.Set) (n int) {
+	for _, size := range a.sizes {
+		if s := a.judgeSize(set, size); s.Finding != Unmeasured && !s.Disturbed {
+			n++
+		}
+	}
+	return n
+}
+
+// turnOf returns the turn of a look.
+func (a *Auditor) turnOf(set *timings.Set, next look) int {
+	switch {
+	case a.quiet(set) < evidence:
+		return a.group
+	case next.decides:
+		return a.group + laterGroups
+	}
+	return afterGroups
 }
 
 // Upcoming returns the size that was proposed last, and those of the next first looks: as many as a finding takes, and one at a time
@@ -121,16 +163,20 @@ func (a *Auditor) Upcoming() []int {
 }
 
 func (a *Auditor) next(set *timings.Set) look {
+	further, repeat := worthFurther, worthFurther/10.0
+	if a.quiet(set) < evidence {
+		further, repeat = worthLacking, worthRepeat
+	}
 	var best look
 	if len(a.first.pending) > 0 {
 		best = look{size: a.first.pending[0], blocks: firstBlocks, worth: worthFirst / float64(1+len(a.sizes))}
 		if len(a.sizes) < evidence {
 			return best
 		}
-		best.worth = worthFurther / float64(1+len(a.sizes))
+		best.worth = further / float64(1+len(a.sizes))
 	}
 	for _, size := range a.sizes {
-		wanted, urgent := a.nextAt(set, size)
+		wanted, urgent := a.nextAt(set, size, repeat)
 		if urgent {
 			return wanted
 		}
@@ -141,11 +187,11 @@ func (a *Auditor) next(set *timings.Set) look {
 	return best
 }
 
-// nextAt returns the look that a visited size needs, if any: a repetition of the first look, or another later look. A look
-// is urgent if it confirms that the size has drifted. Such a look may be at another size.
-func (a *Auditor) nextAt(set *timings.Set, size int) (wanted look, urgent bool) {
+// nextAt returns the look that a visited size needs, if any: a repetition of the first look, which is worth repeat, or another later
+// look. A look is urgent if it confirms that the size has drifted. Such a look may be at another size.
+func (a *Auditor) nextAt(set *timings.Set, size int, repeat float64) (wanted look, urgent bool) {
 	if size <= a.high && a.first.spoiled(set, size) {
-		return look{size, firstBlocks, worthRepeat / float64(1+a.first.repeated[size]), true}, false
+		return look{size: size, blocks: firstBlocks, worth: repeat / float64(1+a.first.repeated[size]), repetition: true}, false
 	}
 	a.first.end(set, size)
 	finding := a.judgeSize(set, size).Finding
@@ -159,7 +205,7 @@ func (a *Auditor) nextAt(set *timings.Set, size int) (wanted look, urgent bool) 
 	}
 	decided := finding == Drifted && a.committed.nearThreshold(size)
 	if visits := a.later.visits[size]; visits < a.later.enough(size) && !decided {
-		return look{size: size, blocks: laterBlocks, worth: worthLater / float64(visits)}, false
+		return look{size: size, blocks: laterBlocks, worth: worthLater / float64(visits), decides: visits <= farLooks}, false
 	}
 	if finding == Drifted {
 		return a.confirmation(size)
@@ -171,7 +217,7 @@ func (a *Auditor) nextAt(set *timings.Set, size int) (wanted look, urgent bool) 
 func (a *Auditor) confirmation(size int) (look, bool) {
 	for _, witness := range a.committed.witnesses(size, a.sizes) {
 		if visits := a.later.visits[witness]; visits < nearLooks && witness <= a.high {
-			return look{size: witness, blocks: laterBlocks, worth: worthLater / float64(visits)}, true
+			return look{size: witness, blocks: laterBlocks, worth: worthLater / float64(visits), decides: true}, true
 		}
 	}
 	other, asked := a.later.neighbour[size]
@@ -183,7 +229,7 @@ func (a *Auditor) confirmation(size int) (look, bool) {
 		}
 	}
 	if other != 0 && a.later.visits[other] == 0 && other <= a.high {
-		return look{size: other, blocks: firstBlocks, worth: worthLater}, true
+		return look{size: other, blocks: firstBlocks, worth: worthLater, decides: true}, true
 	}
 	return look{}, false
 }

@@ -191,6 +191,41 @@ func TestAnAuditCutShort(t *testing.T) {
 	}
 }
 
+// A case takes its group's turn until it has what a finding takes, and that of a later group while it seems slow.
+func TestTurnsOfAnAudit(t *testing.T) {
+	var sizes []int
+	for n := range 20 {
+		sizes = append(sizes, 2000+100*n)
+	}
+	for name, c := range map[string]struct {
+		choice string
+		want   map[int]bool // turns in the end
+	}{"right": {"b", map[int]bool{math.MaxInt: true}}, "wrong": {"a", map[int]bool{5: true}}} {
+		a := thresholds.NewAuditor(sizes, func(int) string { return c.choice }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+		a.SetGroup(3)
+		w := newWorld(8, costA, costB)
+		w.disturbed = func(size int) bool { return size == 2400 } // which counts for nothing
+		set := &timings.Set{Implementations: w.names}
+		visits, first := 0, 0
+		for {
+			size, blocks, worth := a.Next(set)
+			if visits++; a.Turn() != 3 || worth == 0 {
+				break
+			}
+			if size == 2400 {
+				set.Blocks = slices.DeleteFunc(set.Blocks, func(b timings.Block) bool { return b.Size == size }) // like a sweep
+			} else {
+				first++
+			}
+			w.visit(set, size, blocks)
+			a.Visited(size)
+		}
+		if first != 8 || !c.want[a.Turn()] {
+			t.Errorf("%s: turn %d after %d quiet sizes and %d visits", name, a.Turn(), first, visits)
+		}
+	}
+}
+
 // Disturbed sizes are looked at again. If the machine is never quiet there, they count for nothing.
 func TestAuditOfADisturbedMachine(t *testing.T) {
 	sizes := []int{90, 300, 900, 1100, 3000, 9000}

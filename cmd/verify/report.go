@@ -70,7 +70,7 @@ var verdictNames = map[thresholds.Finding]string{
 	thresholds.Drifted:    "DRIFTED",
 }
 
-// notDrawn is the verdict of a case or an operation that is not in the sample of those elsewhere.
+// notDrawn is the verdict of a case or an operation that is not in the random sample, because the budget did not suffice for all.
 const notDrawn = "NOT DRAWN"
 
 // summarise returns the report of a verification.
@@ -220,7 +220,17 @@ func (r *report) verdict(file string) error {
 		return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
 			"too little could be measured: nothing is said of %.0f %% of the cases' axes (%s)", 100*r.Unproven, r.remedy())}
 	}
+	cases, caseVerdicts, _, _ := r.verdicts()
+	if s := sampleOf(cases, caseVerdicts, here); !s.enough() {
+		return r.tooFew(&s, "cases")
+	}
 	return r.enoughShapes()
+}
+
+// tooFew returns the error of a sample that is too small to say something of all.
+func (r *report) tooFew(s *sample, what string) error {
+	return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
+		"too little could be measured: %d of %d %s have a finding (%s)", s.found, s.all, what, r.remedy())}
 }
 
 // overAll follows the name of an operation that was checked over all shapes.
@@ -324,49 +334,80 @@ func (r *report) beyond() string {
 	return fmt.Sprintf(" (%.1f %% where it is no tie)", 100*r.Beyond)
 }
 
-// undrawn says how many cases and operations elsewhere were not drawn, and what those that were drawn say of all.
-func (r *report) undrawn() (lines []string) {
-	says := func(what string, names, verdicts []string) {
-		var all, drawn, found, holding int
-		for k, name := range names {
-			if !elsewhere(name) {
-				continue
-			}
-			all++
-			if verdicts[k] != notDrawn {
-				drawn++
-			}
-			switch verdicts[k] {
-			case verdictNames[thresholds.Holds]:
-				holding++
-				found++
-			case verdictNames[thresholds.Ambiguous], verdictNames[thresholds.Drifted]:
-				found++
-			}
-		}
-		if drawn == all {
-			return
-		}
-		line := fmt.Sprintf("%d of %d %s with data in shared or resident memory were drawn at random, because the budget does not suffice for all (a larger --budget draws more)",
-			drawn, all, what)
-		if found > 0 {
-			line += fmt.Sprintf(". %d of the %d with a finding hold, so with 95 %% confidence at least %.0f %% of all %d do",
-				holding, found, math.Floor(100*harness.LeastHolding(holding, found)), all)
-		}
-		lines = append(lines, line)
-	}
-	var names, verdicts []string
-	for _, c := range r.Cases {
-		names, verdicts = append(names, c.Name), append(verdicts, c.Verdict)
-	}
-	says("cases", names, verdicts)
-	names, verdicts = nil, nil
-	for _, o := range r.Operations {
-		names, verdicts = append(names, o.Name), append(verdicts, o.Verdict)
-	}
-	says("operations", names, verdicts)
-	return lines
+// sample counts the verdicts of cases, or of operations, of which the budget may not suffice for all. Those that were measured are a
+// random sample then.
+type sample struct {
+	all, drawn     int
+	found, holding int // of those drawn: with a finding, and with choices that hold
 }
+
+// sampleOf counts the verdicts whose names are wanted.
+func sampleOf(names, verdicts []string, wanted func(name string) bool) (s sample) {
+	for k, name := range names {
+		if !wanted(name) {
+			continue
+		}
+		s.all++
+		if verdicts[k] != notDrawn {
+			s.drawn++
+		}
+		switch verdicts[k] {
+		case verdictNames[thresholds.Holds]:
+			s.holding++
+			s.found++
+		case verdictNames[thresholds.Ambiguous], verdictNames[thresholds.Drifted]:
+			s.found++
+		}
+	}
+	return s
+}
+
+// line says how many were drawn, and what those say of all. It is "" if all were.
+func (s *sample) line(what string) string {
+	if s.drawn == s.all {
+		return ""
+	}
+	line := fmt.Sprintf("%d of %d %s were drawn at random, because the budget does not suffice for all (a larger --budget draws more)",
+		s.drawn, s.all, what)
+	if s.found > 0 {
+		line += fmt.Sprintf(". %d of the %d with a finding hold, so with 95 %% confidence at least %.0f %% of all %d do",
+			s.holding, s.found, math.Floor(100*harness.LeastHolding(s.holding, s.found)), s.all)
+	}
+	return line
+}
+
+// enough reports whether so many were measured that, if the choices of all of them held, they would hold for all but a share of
+// mostUnproven with 95 % confidence.
+func (s *sample) enough() bool {
+	return s.drawn == s.all || harness.LeastHolding(s.found, s.found) >= 1-mostUnproven
+}
+
+// verdicts returns the names and the verdicts of all cases, and those of all operations.
+func (r *report) verdicts() (cases, caseVerdicts, operations, operationVerdicts []string) {
+	for _, c := range r.Cases {
+		cases, caseVerdicts = append(cases, c.Name), append(caseVerdicts, c.Verdict)
+	}
+	for _, o := range r.Operations {
+		operations, operationVerdicts = append(operations, o.Name), append(operationVerdicts, o.Verdict)
+	}
+	return cases, caseVerdicts, operations, operationVerdicts
+}
+
+// undrawn says how many cases and operations were not drawn, and what those that were drawn say of all.
+func (r *report) undrawn() (lines []string) {
+	cases, caseVerdicts, operations, operationVerdicts := r.verdicts()
+	for _, where := range []struct {
+		wanted func(name string) bool
+		suffix string
+	}{{here, ""}, {elsewhere, " with data in shared or resident memory"}} {
+		ofCases, ofOperations := sampleOf(cases, caseVerdicts, where.wanted), sampleOf(operations, operationVerdicts, where.wanted)
+		lines = append(lines, ofCases.line("cases"+where.suffix), ofOperations.line("operations"+where.suffix))
+	}
+	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+}
+
+// here reports whether the name of a case or of an operation is that of one with its data where the caller has them.
+func here(name string) bool { return !elsewhere(name) }
 
 // elsewhere reports whether the name of a case or of an operation is that of one with its data elsewhere.
 func elsewhere(name string) bool {

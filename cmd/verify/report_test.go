@@ -284,3 +284,35 @@ func TestASampleOfCasesElsewhere(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
+
+// A budget that is too short for all cases decides some, at random. Eleven that hold say that three quarters of all do.
+func TestASampleOfCases(t *testing.T) {
+	for found, code := range map[int]int{10: command.ExitTooLittle, 11: 0, 12: 0} {
+		r := &report{Operations: []shapesReport{}}
+		for k := range 76 {
+			c := caseReport{Name: fmt.Sprint("sum/k=", k), Verdict: notDrawn}
+			if k < found {
+				c = caseReport{Name: c.Name, Verdict: "HOLDS", losses: make([]float64, 8)}
+			}
+			r.Cases = append(r.Cases, c)
+		}
+		if got := command.Exit(io.Discard, "verify", r.verdict("file")); got != code {
+			t.Errorf("of %d cases the exit code is %d, want %d", found, got, code)
+		}
+		want := fmt.Sprintf("%d of 76 cases were drawn at random, because", found)
+		if lines := r.undrawn(); len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
+			t.Errorf("%q, want %q", lines, want)
+		}
+		for k := range 46 {
+			o := shapesReport{Name: fmt.Sprint("sum", k), Verdict: notDrawn}
+			if k < found {
+				o.Verdict = "HOLDS"
+			}
+			r.Operations = append(r.Operations, o)
+		}
+		r.Cases = nil
+		if got := command.Exit(io.Discard, "verify", r.verdict("file")); got != code {
+			t.Errorf("of %d operations the exit code is %d, want %d", found, got, code)
+		}
+	}
+}

@@ -250,6 +250,10 @@ func (r *report) enoughShapes() error {
 		}
 	}
 	if float64(len(unmeasured)) <= mostUnproven*float64(drawn) {
+		_, _, operations, verdicts := r.verdicts()
+		if s := sampleOf(operations, verdicts, here); !s.enough() {
+			return r.tooFew(&s, "operations")
+		}
 		return nil
 	}
 	return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(

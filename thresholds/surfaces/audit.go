@@ -47,6 +47,8 @@ type Auditor struct {
 	open   []int       // drawn sizes that may need a visit
 	high   int         // greatest size that can be measured
 	finite bool        // whether the draws have all shapes of interest, and are no sample of a space
+
+	group, turn int // see [Auditor.SetGroup]
 }
 
 // LeastAudited is the number of shapes of an operation without which nothing can be said of it.
@@ -106,11 +108,36 @@ func (a *Auditor) Distinct() int {
 	return len(slices.CompactFunc(slices.SortedFunc(slices.Values(a.draws), slices.Compare), slices.Equal))
 }
 
+// SetGroup says in which group of operations the operation is checked, counted from 0. The operations of a group get the shapes
+// that a finding takes before those of the next group begin, so that a short budget decides some operations.
+func (a *Auditor) SetGroup(group int) { a.group = group }
+
+// Turn returns the turn of the visit that was proposed last: a lower one comes first.
+func (a *Auditor) Turn() int { return a.turn }
+
+// Begun reports whether a shape was visited.
+func (a *Auditor) Begun() bool { return len(a.looks) > 0 }
+
+// turnOf returns the turn of the next visit.
+func (a *Auditor) turnOf(set *timings.Set) int {
+	told := 0
+	for _, size := range a.sizes {
+		if len(undisturbed(set.At(size))) > 0 {
+			told++
+		}
+	}
+	if told < LeastAudited {
+		return a.group
+	}
+	return math.MaxInt
+}
+
 // Next returns the next visit: its size, its number of blocks, and its worth. Of several operations, the one with the fewest
 // visited shapes comes first. No shape is visited again before LeastAudited are visited. A worth of 0 means that the audit is
 // over.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	worth = 1 / float64(1+len(a.looks))
+	a.turn = a.turnOf(set)
 	a.open = slices.DeleteFunc(a.open, func(size int) bool { return size > a.high || !a.wants(set, size) })
 	again := len(a.looks) >= LeastAudited
 	if k := slices.IndexFunc(a.open, func(size int) bool { return again || a.looks[size] == 0 }); k >= 0 {

@@ -135,6 +135,25 @@ func TestShapesBeforeLooks(t *testing.T) {
 	}
 }
 
+// An operation takes its group's turn until enough of its shapes were visited while the machine was quiet.
+func TestTurnsOfShapes(t *testing.T) {
+	s := newSpace()
+	a := NewAuditor(s, 2, nil, always("serial"), 1)
+	a.SetGroup(3)
+	quick, visits := lucky(1, 1, 2, 3), 0
+	audited(t, a, s, 30, func(shape []int, visit int) ([]float64, bool) {
+		visits = visit + 1
+		if late := visit >= LeastAudited+1; a.Turn() != 3 != late {
+			t.Errorf("turn %d at visit %d", a.Turn(), visit)
+		}
+		seconds, _ := quick(shape, visit)
+		return seconds, visit != 4
+	})
+	if visits != 30 {
+		t.Errorf("%d visits", visits)
+	}
+}
+
 // The seed draws the fresh shapes. Choices rest on none of them. A shape that is drawn again counts again.
 func TestFreshShapes(t *testing.T) {
 	quick := lucky(1, 1, 2, 3)
