@@ -57,6 +57,7 @@ const LeastAudited = 8
 const (
 	mostDrawn   = 400 // number of draws; with more, the mean loss would differ more from day to day than by the draw
 	auditBlocks = 6   // of a visit
+	mostWithin  = 3   // times LeastAudited shapes are visited within the turn of a group
 	mostLooks   = 4   // greatest number of visits to a shape, with those on a disturbed machine
 )
 
@@ -118,29 +119,32 @@ func (a *Auditor) Turn() int { return a.turn }
 // Begun reports whether a shape was visited.
 func (a *Auditor) Begun() bool { return len(a.looks) > 0 }
 
-// turnOf returns the turn of the next visit.
-func (a *Auditor) turnOf(set *timings.Set) int {
-	told := 0
+// told returns the number of visited shapes that show something of the choices.
+func (a *Auditor) told(set *timings.Set) (n int) {
 	for _, size := range a.sizes {
-		if len(undisturbed(set.At(size))) > 0 {
-			told++
+		if _, ok := a.judge(set, size, new(Audit)); ok {
+			n++
 		}
 	}
-	if told < LeastAudited {
-		return a.group
-	}
-	return math.MaxInt
+	return n
 }
 
 // Next returns the next visit: its size, its number of blocks, and its worth. Of several operations, the one with the fewest
-// visited shapes comes first. No shape is visited again before LeastAudited are visited. A worth of 0 means that the audit is
-// over.
+// visited shapes comes first. Shapes at which two implementations are close are visited again after LeastAudited shapes have shown
+// something. A worth of 0 means that the audit is over.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	worth = 1 / float64(1+len(a.looks))
-	a.turn = a.turnOf(set)
 	a.open = slices.DeleteFunc(a.open, func(size int) bool { return size > a.high || !a.wants(set, size) })
+	// Without the limit an operation whose choices cannot be timed here would spend what others need.
+	enough := a.told(set) >= LeastAudited || len(a.looks) >= mostWithin*LeastAudited
+	a.turn = a.group
+	if enough {
+		a.turn = math.MaxInt
+	}
 	again := len(a.looks) >= LeastAudited
-	if k := slices.IndexFunc(a.open, func(size int) bool { return again || a.looks[size] == 0 }); k >= 0 {
+	if k := slices.IndexFunc(a.open, func(size int) bool {
+		return a.looks[size] == 0 || again && (enough || len(undisturbed(set.At(size))) == 0)
+	}); k >= 0 {
 		return a.open[k], auditBlocks, worth
 	}
 	for len(a.draws) > 0 {

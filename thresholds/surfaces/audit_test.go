@@ -152,6 +152,15 @@ func TestTurnsOfShapes(t *testing.T) {
 	if visits != 30 {
 		t.Errorf("%d visits", visits)
 	}
+	// A choice that is never timed ends the turn, too.
+	a = NewAuditor(s, 2, nil, always("missing"), 1)
+	a.SetGroup(3)
+	audited(t, a, s, 40, func(shape []int, visit int) ([]float64, bool) {
+		if late := visit >= mostWithin*LeastAudited; a.Turn() != 3 != late {
+			t.Errorf("turn %d at visit %d of a choice that is not timed", a.Turn(), visit)
+		}
+		return quick(shape, visit)
+	})
 }
 
 // The seed draws the fresh shapes. Choices rest on none of them. A shape that is drawn again counts again.
