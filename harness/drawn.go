@@ -28,25 +28,33 @@ const (
 	// shapesGroupOf is that number for operations. Fresh shapes differ more than the seconds in which they are visited, and when a
 	// budget ends, nothing can be said of the group under way.
 	shapesGroupOf = 4
+	// pairOf is that number within a group of the sample, whose budget rarely suffices for all eight.
+	pairOf = 2
 	// enoughTime is the most that a case of the sample needs. Otherwise it gets as much as one of the placement caller.
 	enoughTime = 6 * time.Second
 )
 
-// groupsOf draws the order in which cases of the placement caller are checked, in groups of some size. It returns the group of each,
-// by its name.
+// groupsOf draws the order in which cases are checked, in groups of some size, and of pairOf cases elsewhere. It returns the group of
+// each, by its name.
 func groupsOf(cases []kernels.Case, size int, seed uint64) map[string]int {
-	var names []string
+	var here, elsewhere []string
 	for _, c := range cases {
-		if !c.Placement.Elsewhere() {
-			names = append(names, c.Name)
+		if c.Placement.Elsewhere() {
+			elsewhere = append(elsewhere, c.Name)
+		} else {
+			here = append(here, c.Name)
 		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x67726f757073))
-	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	group := map[string]int{}
-	for k, name := range names {
-		group[name] = k / size
+	draw := func(names []string, size int) {
+		rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		for k, name := range names {
+			group[name] = k / size
+		}
 	}
+	draw(here, size)
+	draw(elsewhere, pairOf)
 	return group
 }
 

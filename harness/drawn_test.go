@@ -89,29 +89,31 @@ func TestPartsOfOtherBudgets(t *testing.T) {
 	}
 }
 
-// Cases of the placement caller are in groups of eight, which the seed draws.
+// Cases of the placement caller are in groups of eight, and others in pairs. The seed draws both.
 func TestGroupsAreDrawn(t *testing.T) {
-	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Shared, 5))
+	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Shared, 77))
 	firsts := map[string]int{}
 	for seed := range uint64(300) {
-		group, size := groupsOf(cases, groupOf, seed), map[int]int{}
-		for name, k := range group {
-			size[k]++
-			if k == 0 {
-				firsts[name]++
+		group := groupsOf(cases, groupOf, seed)
+		size := map[kernels.Placement]map[int]int{kernels.Caller: {}, kernels.Shared: {}}
+		for _, c := range cases {
+			size[c.Placement][group[c.Name]]++
+			if group[c.Name] == 0 {
+				firsts[c.Name]++
 			}
 		}
-		if len(group) != 76 || size[0] != groupOf || size[8] != groupOf || size[9] != 76-9*groupOf {
-			t.Fatalf("%d cases in groups of %v", len(group), size)
+		here, elsewhere := size[kernels.Caller], size[kernels.Shared]
+		if len(here) != 10 || here[0] != 8 || here[8] != 8 || here[9] != 4 || len(elsewhere) != 39 || elsewhere[0] != 2 || elsewhere[38] != 1 {
+			t.Fatalf("groups of %v and %v", here, elsewhere)
 		}
 	}
-	for name, n := range firsts { // 300 · 8 of 76, so 32, give or take 5.3
-		if n < 10 || n > 60 {
-			t.Errorf("%s was in the first group %d times of 300", name, n)
+	for k := range 76 { // 300 · 8 of 76, so 32, give or take 5.3, and 300 · 2 of 77, so 7.8 ± 2.8
+		if here := firsts[fmt.Sprint(kernels.Caller, k)]; here < 10 || here > 60 {
+			t.Errorf("case %d was in the first group %d times of 300", k, here)
 		}
-	}
-	if len(firsts) != 76 {
-		t.Errorf("%d cases were in the first group at some time, want all 76", len(firsts))
+		if elsewhere := firsts[fmt.Sprint(kernels.Shared, k)]; elsewhere > 22 {
+			t.Errorf("case %d elsewhere was in the first pair %d times of 300", k, elsewhere)
+		}
 	}
 }
 
