@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,6 +116,9 @@ func (r *Run) compileAhead(ctx context.Context, clock sweeps.Clock) time.Duratio
 	return clock.Now() - start
 }
 
+// casesTogether is the number of cases whose kernels keep all processors busy.
+const casesTogether = 16
+
 // firstShare is the greatest part of the budget of a check of some cases for compiling before their first visit.
 const firstShare = 0.25
 
@@ -141,8 +145,13 @@ func compileFirst(ctx context.Context, cases []kernels.Case, o *sweeps.Options, 
 	if len(all) > 0 && o.Progress != nil {
 		o.Progress(sweeps.Progress{Waiting: "kernels that are compiled", Budget: budget})
 	}
+	// A short budget reaches only the first cases, so their kernels come first.
+	var ordered []kernel
+	for together := range slices.Chunk(all, casesTogether) {
+		ordered = append(ordered, inTurn(together)...)
+	}
 	limit := time.Duration(firstShare * float64(budget))
-	compileAll(inTurn(all), func() bool { return ctx.Err() == nil && o.Clock.Now()-start < limit })
+	compileAll(ordered, func() bool { return ctx.Err() == nil && o.Clock.Now()-start < limit })
 	return o.Clock.Now() - start
 }
 

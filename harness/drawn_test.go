@@ -19,15 +19,18 @@ func placed(placement kernels.Placement, count int) (cases []kernels.Case) {
 	return cases
 }
 
-// Cases of the placement caller are one group. A random sample of those elsewhere follows, each with as much time or more.
+// none is urgent.
+func none(string) bool { return false }
+
+// Cases of the placement caller are one part. A random sample of those elsewhere follows, each with as much time or more.
 func TestParts(t *testing.T) {
 	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Shared, 76), placed(kernels.Resident, 76))
 	const budget = 200 * time.Second
 	sampled := map[string]int{}
 	for seed := range uint64(200) {
-		all := parts(cases, budget, seed)
-		if first := all[0]; len(first.cases) != 76 || first.cases[0].Placement != kernels.Caller || first.budget != 160*time.Second {
-			t.Fatalf("the first group has %d cases and %v", len(first.cases), first.budget)
+		all := parts(cases, budget, groupOf, none, seed)
+		if first := all[0]; len(first.cases) != 76 || slices.ContainsFunc(first.cases, func(c kernels.Case) bool { return c.Placement != kernels.Caller }) || first.budget != 160*time.Second {
+			t.Fatalf("the first part has %d cases and %v", len(first.cases), first.budget)
 		}
 		var spent time.Duration
 		seen := map[string]bool{}
@@ -42,7 +45,7 @@ func TestParts(t *testing.T) {
 					sampled[c.Name]++
 				}
 				if of := p.budget / time.Duration(len(p.cases)); k > 0 && (of < all[0].budget/76 || of > enoughTime) {
-					t.Fatalf("a case of the sample has %v, and one of the first group %v", of, all[0].budget/76)
+					t.Fatalf("a case of the sample has %v, and one of the first part %v", of, all[0].budget/76)
 				}
 			}
 		}
@@ -64,7 +67,7 @@ func TestParts(t *testing.T) {
 func TestPartsOfOtherBudgets(t *testing.T) {
 	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Resident, 76))
 	count := func(cases []kernels.Case, budget time.Duration) (n int) {
-		for _, p := range parts(cases, budget, 1) {
+		for _, p := range parts(cases, budget, groupOf, none, 1) {
 			n += len(p.cases)
 		}
 		return n
@@ -83,36 +86,44 @@ func TestPartsOfOtherBudgets(t *testing.T) {
 	for _, all := range [][]kernels.Case{
 		nil, placed(kernels.Caller, 76), placed(kernels.Shared, 76), slices.Concat(placed(kernels.Caller, 3), placed(kernels.Shared, 3), placed(kernels.Resident, 3)),
 	} {
-		if got := parts(all, time.Minute, 1); len(got) != 1 || len(got[0].cases) != len(all) || got[0].budget != time.Minute {
-			t.Errorf("of %d cases the groups are %v", len(all), got)
+		if got := parts(all, time.Minute, groupOf, none, 1); len(got) != 1 || len(got[0].cases) != len(all) || got[0].budget != time.Minute {
+			t.Errorf("of %d cases the parts are %v", len(all), got)
 		}
 	}
 }
 
-// Cases of the placement caller are in groups of eight, and others in pairs. The seed draws both.
+// Cases of the placement caller are in groups of eight, and those of the sample in pairs. The seed draws both. Urgent ones come first.
 func TestGroupsAreDrawn(t *testing.T) {
 	cases := slices.Concat(placed(kernels.Caller, 76), placed(kernels.Shared, 77))
 	firsts := map[string]int{}
 	for seed := range uint64(300) {
-		group := groupsOf(cases, groupOf, seed)
-		size := map[kernels.Placement]map[int]int{kernels.Caller: {}, kernels.Shared: {}}
-		for _, c := range cases {
-			size[c.Placement][group[c.Name]]++
-			if group[c.Name] == 0 {
-				firsts[c.Name]++
+		for k, p := range parts(cases, 200*time.Second, groupOf, none, seed) {
+			size := map[int]int{}
+			for n, c := range p.cases {
+				if size[p.group[c.Name]]++; n > 0 && p.group[c.Name] < p.group[p.cases[n-1].Name] {
+					t.Fatalf("the groups %v are not in order", p.group)
+				}
+				if p.group[c.Name] == 0 {
+					firsts[c.Name]++
+				}
+			}
+			if k == 0 && (len(size) != 10 || size[0] != 8 || size[8] != 8 || size[9] != 4) || k > 0 && (len(size) != 4 || size[0] != 2 || size[3] != 2) {
+				t.Fatalf("part %d has groups of %v", k, size)
 			}
 		}
-		here, elsewhere := size[kernels.Caller], size[kernels.Shared]
-		if len(here) != 10 || here[0] != 8 || here[8] != 8 || here[9] != 4 || len(elsewhere) != 39 || elsewhere[0] != 2 || elsewhere[38] != 1 {
-			t.Fatalf("groups of %v and %v", here, elsewhere)
+	}
+	for k := range 76 { // 300 · 8 of 76, so 32, give or take 5.3
+		if n := firsts[fmt.Sprint(kernels.Caller, k)]; n < 10 || n > 60 {
+			t.Errorf("case %d was in the first group %d times of 300", k, n)
 		}
 	}
-	for k := range 76 { // 300 · 8 of 76, so 32, give or take 5.3, and 300 · 2 of 77, so 7.8 ± 2.8
-		if here := firsts[fmt.Sprint(kernels.Caller, k)]; here < 10 || here > 60 {
-			t.Errorf("case %d was in the first group %d times of 300", k, here)
-		}
-		if elsewhere := firsts[fmt.Sprint(kernels.Shared, k)]; elsewhere > 22 {
-			t.Errorf("case %d elsewhere was in the first pair %d times of 300", k, elsewhere)
+	urgent := func(name string) bool {
+		return name == fmt.Sprint(kernels.Caller, 70) || name == fmt.Sprint(kernels.Shared, 70)
+	}
+	for seed := range uint64(20) {
+		all := parts(cases, 200*time.Second, groupOf, urgent, seed)
+		if !urgent(all[0].cases[0].Name) || !urgent(all[1].cases[0].Name) {
+			t.Errorf("%s and %s come first", all[0].cases[0].Name, all[1].cases[0].Name)
 		}
 	}
 }

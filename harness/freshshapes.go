@@ -109,17 +109,14 @@ func (v *Verification) measureShapes(ctx context.Context, d *dispatch.Dispatcher
 			cases = append(cases, check.Space.Case)
 		}
 	}
-	group := groupsOf(cases, shapesGroupOf, o.Seed)
-	o.Planner = func(c *kernels.Case) sweeps.Planner {
-		auditor := byName[c.Name].audit(d, o.Seed)
-		auditor.SetGroup(group[c.Name])
-		return auditor
-	}
 	o.Observe, o.Brief = nil, true
-	results, err := sweepParts(ctx, parts(cases, budget, o.Seed), o)
+	called := func(name string) bool { return len(byName[name].Called) > 0 }
+	results, undrawn, err := sweepParts(ctx, parts(cases, budget, shapesGroupOf, called, o.Seed), o, func(c *kernels.Case) auditor {
+		return byName[c.Name].audit(d, o.Seed)
+	})
 	for _, result := range results {
 		check := byName[result.Case.Name]
-		check.Result, check.Undrawn = result, !check.auditor.Begun() && result.CanRun()
+		check.Result, check.Undrawn = result, undrawn[result.Case.Name]
 	}
 	return err
 }

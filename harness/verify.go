@@ -118,17 +118,14 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 			byName[check.Case.Name] = check
 		}
 	}
-	group := groupsOf(cases, groupOf, options.Seed)
-	o.Planner = func(c *kernels.Case) sweeps.Planner {
-		auditor := byName[c.Name].audit(d, options.Seed)
-		auditor.SetGroup(group[c.Name])
-		return auditor
-	}
 	o.Ahead = compileUpcoming
-	results, err := sweepParts(ctx, parts(cases, casesBudget, options.Seed), o)
+	urgent := func(string) bool { return false }
+	results, undrawn, err := sweepParts(ctx, parts(cases, casesBudget, groupOf, urgent, options.Seed), o, func(c *kernels.Case) auditor {
+		return byName[c.Name].audit(d, options.Seed)
+	})
 	for _, result := range results {
 		check := byName[result.Case.Name]
-		check.Result, check.Undrawn = result, !check.auditor.Begun() && result.CanRun()
+		check.Result, check.Undrawn = result, undrawn[result.Case.Name]
 	}
 	if err == nil && len(v.Shapes) > 0 {
 		shapes := o

@@ -64,6 +64,7 @@ type Auditor struct {
 	last  int          // size that was proposed last
 
 	group, turn int // see [Auditor.SetGroup]
+	visits      int // number of all visits
 }
 
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file chooses at a
@@ -90,11 +91,20 @@ func (a *Auditor) SetGroup(group int) { a.group = group }
 func (a *Auditor) Turn() int { return a.turn }
 
 // Begun reports whether a size was visited.
-func (a *Auditor) Begun() bool { return len(a.sizes) > 0 }
+func (a *Auditor) Begun() bool { return a.visits > 0 }
+
+// Settled reports whether the case has had its group's turn: enough sizes show something, or no visit would help.
+func (a *Auditor) Settled(set *timings.Set) bool {
+	next := a.next(set)
+	return next.worth == 0 || next.turn != a.group
+}
 
 const (
 	laterGroups = 2           // between first and later looks
 	afterGroups = math.MaxInt // turn of looks that no finding needs
+	// mostTurns is how many times as many visits as a finding takes a case has in its group's turn. Without a limit, a case at which
+	// the machine is never quiet, or whose choice cannot be timed, would spend what others need.
+	mostTurns = 3
 )
 
 // evidence is the number of undisturbed fresh sizes that are needed to say that choices hold. A case with fewer is unmeasured.
@@ -103,56 +113,48 @@ const evidence = 8
 // look is a visit that an audit asks for.
 type look struct {
 	size, blocks int
+	turn         int // of a group: see [Auditor.SetGroup]
 	worth        float64
 	repetition   bool // of a first look
-	decides      bool // it is one of the first later looks at a size that seems slow, or may confirm that the size has drifted
+	confirms     bool // a drift, before all other looks of its turn
 }
 
-// The worths of looks. The first looks at as many sizes as a finding takes come first. While the machine was quiet at fewer of them,
-// repetitions and further sizes follow, and after that later looks. If a budget ends early, what seemed slow has been looked at
-// again, because without later looks nothing drifts. After the second later look at a size, these take turns with first looks at
-// further sizes, so that they meet other states of the machine. Second looks at sizes that seem right come last.
+// before reports whether a look comes before another one of the same case.
+func (l look) before(other look) bool {
+	switch {
+	case l.worth == 0 || other.worth == 0:
+		return l.worth > 0 && other.worth == 0
+	case l.turn != other.turn:
+		return l.turn < other.turn
+	case l.confirms != other.confirms:
+		return l.confirms
+	}
+	return l.worth > other.worth
+}
+
+// The worths of looks of the same turn. The first looks at as many sizes as a finding takes come before their repetitions, and
+// those before later looks. If a budget ends early, what seemed slow has been looked at again, because without later looks nothing
+// drifts. Beyond those that a finding takes, later looks take turns with first looks at further sizes, so that they meet other
+// states of the machine. Second looks at sizes that seem right come last.
 const (
 	worthFirst   = 1e6
-	worthRepeat  = 1000.0
-	worthLacking = 4000.0
+	worthRepeat  = 1000
 	worthLater   = 100
-	worthFurther = 400.0
+	worthFurther = 400
 	worthAgain   = 1
 )
 
 // Next returns the next visit: a size, the number of blocks, and the worth. A worth of 0 means that the audit is over. Of
-// several cases, the one with the fewest checked sizes comes first.
+// several cases of a group, the one with the fewest checked sizes comes first.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	next := a.next(set)
-	a.turn = a.turnOf(set, next)
+	a.turn = next.turn
 	a.first.repeating = 0
 	if next.repetition {
 		a.first.repeating = next.size
 	}
 	a.last = next.size
 	return next.size, next.blocks, next.worth
-}
-
-// quiet returns the number of visited sizes that count for a finding.
-func (a *Auditor) quiet(set *timings.Set) (n int) {
-	for _, size := range a.sizes {
-		if s := a.judgeSize(set, size); s.Finding != Unmeasured && !s.Disturbed {
-			n++
-		}
-	}
-	return n
-}
-
-// turnOf returns the turn of a look.
-func (a *Auditor) turnOf(set *timings.Set, next look) int {
-	switch {
-	case a.quiet(set) < evidence:
-		return a.group
-	case next.decides:
-		return a.group + laterGroups
-	}
-	return afterGroups
 }
 
 // Upcoming returns the size that was proposed last, and those of the next first looks: as many as a finding takes, and one at a time
@@ -162,62 +164,79 @@ func (a *Auditor) Upcoming() []int {
 	return append([]int{a.last}, a.first.pending[:next]...)
 }
 
-func (a *Auditor) next(set *timings.Set) look {
-	further, repeat := worthFurther, worthFurther/10.0
-	if a.quiet(set) < evidence {
-		further, repeat = worthLacking, worthRepeat
+// firstTurn returns the turn of first looks and their repetitions: that of the group, until as many sizes show something as a finding
+// takes.
+func (a *Auditor) firstTurn(set *timings.Set) int {
+	if a.visits >= mostTurns*evidence {
+		return afterGroups
 	}
-	var best look
+	quiet := 0
+	for _, size := range a.sizes {
+		if s := a.judgeSize(set, size); s.Finding != Unmeasured && !s.Disturbed {
+			quiet++
+		}
+		if quiet == evidence {
+			return afterGroups
+		}
+	}
+	return a.group
+}
+
+func (a *Auditor) next(set *timings.Set) look {
+	best := look{turn: afterGroups}
+	first := a.firstTurn(set)
 	if len(a.first.pending) > 0 {
-		best = look{size: a.first.pending[0], blocks: firstBlocks, worth: worthFirst / float64(1+len(a.sizes))}
+		best = look{size: a.first.pending[0], blocks: firstBlocks, turn: first, worth: worthFirst / float64(1+len(a.sizes))}
 		if len(a.sizes) < evidence {
 			return best
 		}
-		best.worth = further / float64(1+len(a.sizes))
+		best.worth = worthFurther / float64(1+len(a.sizes))
 	}
 	for _, size := range a.sizes {
-		wanted, urgent := a.nextAt(set, size, repeat)
-		if urgent {
-			return wanted
-		}
-		if wanted.worth > best.worth {
+		if wanted := a.nextAt(set, size, first); wanted.before(best) {
 			best = wanted
 		}
 	}
 	return best
 }
 
-// nextAt returns the look that a visited size needs, if any: a repetition of the first look, which is worth repeat, or another later
-// look. A look is urgent if it confirms that the size has drifted. Such a look may be at another size.
-func (a *Auditor) nextAt(set *timings.Set, size int, repeat float64) (wanted look, urgent bool) {
+// nextAt returns the look that a visited size needs, if any: a repetition of the first look, which has the turn first, or another
+// later look. If the size has drifted, a look at another one may confirm that.
+func (a *Auditor) nextAt(set *timings.Set, size, first int) look {
 	if size <= a.high && a.first.spoiled(set, size) {
-		return look{size: size, blocks: firstBlocks, worth: repeat / float64(1+a.first.repeated[size]), repetition: true}, false
+		return look{size: size, blocks: firstBlocks, turn: first, worth: worthRepeat / float64(1+a.first.repeated[size]), repetition: true}
 	}
 	a.first.end(set, size)
 	finding := a.judgeSize(set, size).Finding
 	switch {
 	case size > a.high || finding == Unmeasured:
-		return look{}, false
+		return look{}
 	case finding == Holds && a.drawn[size] && a.later.visits[size] == 1:
-		return look{size: size, blocks: firstBlocks, worth: worthAgain / float64(1+a.later.twice())}, false
+		return look{size: size, blocks: firstBlocks, turn: afterGroups, worth: worthAgain / float64(1+a.later.twice())}
 	case finding == Holds:
-		return look{}, false
+		return look{}
 	}
 	decided := finding == Drifted && a.committed.nearThreshold(size)
 	if visits := a.later.visits[size]; visits < a.later.enough(size) && !decided {
-		return look{size: size, blocks: laterBlocks, worth: worthLater / float64(visits), decides: visits <= farLooks}, false
+		turn := a.group + laterGroups
+		if visits > farLooks { // near a threshold, where many looks are needed
+			turn = afterGroups
+		}
+		return look{size: size, blocks: laterBlocks, turn: turn, worth: worthLater / float64(visits)}
 	}
 	if finding == Drifted {
 		return a.confirmation(size)
 	}
-	return look{}, false
+	return look{}
 }
 
 // confirmation returns a look, at a witness or a neighbour, that may confirm that a size has drifted.
-func (a *Auditor) confirmation(size int) (look, bool) {
+func (a *Auditor) confirmation(size int) look {
+	confirms := look{turn: a.group + laterGroups, worth: worthLater, confirms: true}
 	for _, witness := range a.committed.witnesses(size, a.sizes) {
 		if visits := a.later.visits[witness]; visits < nearLooks && witness <= a.high {
-			return look{size: witness, blocks: laterBlocks, worth: worthLater / float64(visits), decides: true}, true
+			confirms.size, confirms.blocks, confirms.worth = witness, laterBlocks, worthLater/float64(visits)
+			return confirms
 		}
 	}
 	other, asked := a.later.neighbour[size]
@@ -229,13 +248,15 @@ func (a *Auditor) confirmation(size int) (look, bool) {
 		}
 	}
 	if other != 0 && a.later.visits[other] == 0 && other <= a.high {
-		return look{size: other, blocks: firstBlocks, worth: worthLater, decides: true}, true
+		confirms.size, confirms.blocks = other, firstBlocks
+		return confirms
 	}
-	return look{}, false
+	return look{}
 }
 
 // Visited says that a size was measured, or cannot be measured.
 func (a *Auditor) Visited(size int) {
+	a.visits++
 	if size == a.first.repeating {
 		a.first.repeated[size]++
 		return

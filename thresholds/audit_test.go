@@ -226,6 +226,72 @@ func TestTurnsOfAnAudit(t *testing.T) {
 	}
 }
 
+// What is found until all groups have had their turn is what a whole audit finds: no awkward size is a drift, and a threshold that is
+// three times too high is one.
+func TestAnAuditThatEndsAfterItsTurns(t *testing.T) {
+	var sizes []int
+	for n := 100.0; n < 12000; n *= 1.3 {
+		sizes = append(sizes, int(n))
+	}
+	awkward := sizes[12] // above 1000, and one of the first eight looks
+	for name, c := range map[string]struct {
+		from int
+		cost func(float64) float64
+		want thresholds.Finding
+	}{
+		"right":        {1000, costB, thresholds.Holds},
+		"awkward size": {1000, func(n float64) float64 { return costB(n) * map[bool]float64{true: 5, false: 1}[int(n) == awkward] }, thresholds.Ambiguous},
+		"moved":        {3000, costB, thresholds.Drifted},
+	} {
+		right := 0
+		for seed := range uint64(20) {
+			w := newWorld(seed, costA, c.cost)
+			choice := func(size int) string { return map[bool]string{true: "a", false: "b"}[size < c.from] }
+			near := func(size int) (int, bool) { return size + size/10, true }
+			a := thresholds.NewAuditor(sizes, choice, near, 0.03, nil)
+			set := &timings.Set{Implementations: w.names}
+			for {
+				size, blocks, worth := a.Next(set)
+				if worth == 0 || a.Turn() == math.MaxInt {
+					break
+				}
+				w.visit(set, size, blocks)
+				a.Visited(size)
+			}
+			if a.Judge(set).Finding == c.want {
+				right++
+			}
+		}
+		if right < 19 {
+			t.Errorf("%s: %d of 20 audits find %v", name, right, c.want)
+		}
+	}
+}
+
+// A case at which the machine is never quiet, or whose choice is not timed, does not keep its turn.
+func TestATurnEnds(t *testing.T) {
+	var sizes []int
+	for n := range 20 {
+		sizes = append(sizes, 2000+100*n)
+	}
+	for name, choice := range map[string]string{"never quiet": "b", "not timed": "missing"} {
+		w := newWorld(8, costA, costB)
+		w.disturbed = func(int) bool { return choice == "b" }
+		a := thresholds.NewAuditor(sizes, func(int) string { return choice }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+		a.SetGroup(3)
+		set := &timings.Set{Implementations: w.names}
+		visits := 0
+		for ; !a.Settled(set) && visits < 100; visits++ {
+			size, blocks, _ := a.Next(set)
+			w.visit(set, size, blocks)
+			a.Visited(size)
+		}
+		if visits < 20 || visits > 24 {
+			t.Errorf("%s: %d visits", name, visits)
+		}
+	}
+}
+
 // Disturbed sizes are looked at again. If the machine is never quiet there, they count for nothing.
 func TestAuditOfADisturbedMachine(t *testing.T) {
 	sizes := []int{90, 300, 900, 1100, 3000, 9000}

@@ -12,7 +12,7 @@ import (
 // threshold first, each time closer to it, and its other sizes are between those of earlier runs. That ends at a gap of wideGap.
 // Closer to a threshold, two implementations differ by less than runs do, and a threshold by two such sizes is worth less than
 // one by two sizes farther away. On two cores, five runs began as near to each threshold as noise may move it, and their thresholds
-// differed more than those of runs that all had the same rungs: see docs/method.md.
+// differed more than those of runs that all had the same rungs: see docs/evidence.md.
 
 // guide finds the sides of the thresholds that earlier runs know to be in a wide gap, and the shift of a wide grid.
 func (p *Planner) guide(earlier []*timings.Set) {

@@ -28,7 +28,7 @@ type report struct {
 	Worst      float64        `json:"worst_regret"`
 	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which the regret is above the case's tie band
 	FreshSizes int            `json:"fresh_sizes"`
-	Unproven   float64        `json:"unproven"`        // share of the drawn cases' axes, in log-size, about which nothing can be said
+	Unproven   float64        `json:"unproven"`        // share of the cases' axes, in log-size, about which nothing can be said; drawn cases stand for all
 	Disturbed  int            `json:"disturbed_sizes"` // further sizes, at which the machine was not quiet; no regret has them
 	State      harness.States `json:"machine_state"`
 	Plans      plans.Summary  `json:"typed_plans"` // comparison of typed plans with what a sweep times
@@ -80,7 +80,7 @@ func summarise(v *harness.Verification, seed uint64) *report {
 		State: v.States, Operations: []shapesReport{}, Skipped: append([]string{}, v.Skipped...),
 	}
 	var losses []float64
-	drawn := 0
+	drawn, changed := 0, 0
 	for _, check := range v.Checks {
 		c := reportOf(check)
 		for _, s := range c.Sizes {
@@ -90,13 +90,18 @@ func summarise(v *harness.Verification, seed uint64) *report {
 		}
 		losses = append(losses, c.losses...)
 		r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
-		if !check.Undrawn {
+		switch {
+		case c.changed:
+			changed++
+		case !check.Undrawn:
 			drawn++
 			r.Unproven += c.unproven()
 		}
 		r.Cases = append(r.Cases, c)
 	}
-	r.Unproven /= float64(max(drawn, 1))
+	// Those drawn stand for all that could be. Nothing is said of those that have changed.
+	all := float64(max(len(v.Checks), 1))
+	r.Unproven = (r.Unproven/float64(max(drawn, 1))*float64(len(v.Checks)-changed) + float64(changed)) / all
 	for _, check := range v.Shapes {
 		r.Operations = append(r.Operations, shapesReportOf(check))
 	}
@@ -220,11 +225,25 @@ func (r *report) verdict(file string) error {
 		return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
 			"too little could be measured: nothing is said of %.0f %% of the cases' axes (%s)", 100*r.Unproven, r.remedy())}
 	}
-	cases, caseVerdicts, _, _ := r.verdicts()
-	if s := sampleOf(cases, caseVerdicts, here); !s.enough() {
-		return r.tooFew(&s, "cases")
+	if err := r.enough(r.caseSamples(), "cases"); err != nil {
+		return err
 	}
 	return r.enoughShapes()
+}
+
+// enough returns an error if too few of some cases or operations have a finding. Those elsewhere are a sample beside a GPU, which says
+// what it can. So they are asked for enough only if there are no others.
+func (r *report) enough(samples []sample, what string) error {
+	for _, s := range samples {
+		if s.all == 0 {
+			continue
+		}
+		if !s.enough() {
+			return r.tooFew(&s, what)
+		}
+		return nil
+	}
+	return nil
 }
 
 // tooFew returns the error of a sample that is too small to say something of all.
@@ -335,31 +354,26 @@ func (r *report) beyond() string {
 }
 
 // sample counts the verdicts of cases, or of operations, of which the budget may not suffice for all. Those that were measured are a
-// random sample then.
+// random sample then. Those that have changed count for nothing, because they would not have been measured in any case.
 type sample struct {
+	where          string // what is said of where their data are
 	all, drawn     int
 	found, holding int // of those drawn: with a finding, and with choices that hold
 }
 
-// sampleOf counts the verdicts whose names are wanted.
-func sampleOf(names, verdicts []string, wanted func(name string) bool) (s sample) {
-	for k, name := range names {
-		if !wanted(name) {
-			continue
-		}
-		s.all++
-		if verdicts[k] != notDrawn {
-			s.drawn++
-		}
-		switch verdicts[k] {
-		case verdictNames[thresholds.Holds]:
-			s.holding++
-			s.found++
-		case verdictNames[thresholds.Ambiguous], verdictNames[thresholds.Drifted]:
-			s.found++
-		}
+// add counts a verdict.
+func (s *sample) add(verdict string) {
+	s.all++
+	if verdict != notDrawn {
+		s.drawn++
 	}
-	return s
+	switch verdict {
+	case verdictNames[thresholds.Holds]:
+		s.holding++
+		s.found++
+	case verdictNames[thresholds.Ambiguous], verdictNames[thresholds.Drifted]:
+		s.found++
+	}
 }
 
 // line says how many were drawn, and what those say of all. It is "" if all were.
@@ -367,47 +381,71 @@ func (s *sample) line(what string) string {
 	if s.drawn == s.all {
 		return ""
 	}
-	line := fmt.Sprintf("%d of %d %s were drawn at random, because the budget does not suffice for all (a larger --budget draws more)",
-		s.drawn, s.all, what)
+	line := fmt.Sprintf("%d of %d %s%s were drawn at random, because the budget does not suffice for all (a larger --budget draws more)",
+		s.drawn, s.all, what, s.where)
 	if s.found > 0 {
 		line += fmt.Sprintf(". %d of the %d with a finding hold, so with 95 %% confidence at least %.0f %% of all %d do",
-			s.holding, s.found, math.Floor(100*harness.LeastHolding(s.holding, s.found)), s.all)
+			s.holding, s.found, math.Floor(100*s.least(s.holding)), s.all)
 	}
 	return line
 }
 
-// enough reports whether so many were measured that, if the choices of all of them held, they would hold for all but a share of
-// mostUnproven with 95 % confidence.
-func (s *sample) enough() bool {
-	return s.drawn == s.all || harness.LeastHolding(s.found, s.found) >= 1-mostUnproven
+// least returns the least share of all of which something is true, with 95 % confidence, if it is true of so many with a finding.
+func (s *sample) least(holding int) float64 {
+	return max(harness.LeastHolding(holding, s.found), float64(holding)/float64(s.all))
 }
 
-// verdicts returns the names and the verdicts of all cases, and those of all operations.
-func (r *report) verdicts() (cases, caseVerdicts, operations, operationVerdicts []string) {
+// enough reports whether so many were measured that, if the choices of all of them held, they would hold for all but a share of
+// mostUnproven with 95 % confidence.
+func (s *sample) enough() bool { return s.drawn == s.all || s.least(s.found) >= 1-mostUnproven }
+
+// newSamples returns a sample of those in ordinary slices and one of the others.
+func newSamples() []sample { return []sample{{}, {where: " with data in shared or resident memory"}} }
+
+// at returns the sample to which a case or an operation belongs, by its name.
+func at(samples []sample, name string) *sample {
+	if elsewhere(name) {
+		return &samples[1]
+	}
+	return &samples[0]
+}
+
+// caseSamples counts the verdicts of the cases.
+func (r *report) caseSamples() []sample {
+	samples := newSamples()
 	for _, c := range r.Cases {
-		cases, caseVerdicts = append(cases, c.Name), append(caseVerdicts, c.Verdict)
+		if !c.changed {
+			at(samples, c.Name).add(c.Verdict)
+		}
 	}
+	return samples
+}
+
+// operationSamples counts the verdicts of the operations.
+func (r *report) operationSamples() []sample {
+	samples := newSamples()
 	for _, o := range r.Operations {
-		operations, operationVerdicts = append(operations, o.Name), append(operationVerdicts, o.Verdict)
+		if !o.changed {
+			at(samples, o.Name).add(o.Verdict)
+		}
 	}
-	return cases, caseVerdicts, operations, operationVerdicts
+	return samples
 }
 
 // undrawn says how many cases and operations were not drawn, and what those that were drawn say of all.
 func (r *report) undrawn() (lines []string) {
-	cases, caseVerdicts, operations, operationVerdicts := r.verdicts()
-	for _, where := range []struct {
-		wanted func(name string) bool
-		suffix string
-	}{{here, ""}, {elsewhere, " with data in shared or resident memory"}} {
-		ofCases, ofOperations := sampleOf(cases, caseVerdicts, where.wanted), sampleOf(operations, operationVerdicts, where.wanted)
-		lines = append(lines, ofCases.line("cases"+where.suffix), ofOperations.line("operations"+where.suffix))
+	for _, kind := range []struct {
+		what    string
+		samples []sample
+	}{{"cases", r.caseSamples()}, {"operations", r.operationSamples()}} {
+		for _, s := range kind.samples {
+			if line := s.line(kind.what); line != "" {
+				lines = append(lines, line)
+			}
+		}
 	}
-	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+	return lines
 }
-
-// here reports whether the name of a case or of an operation is that of one with its data where the caller has them.
-func here(name string) bool { return !elsewhere(name) }
 
 // elsewhere reports whether the name of a case or of an operation is that of one with its data elsewhere.
 func elsewhere(name string) bool {

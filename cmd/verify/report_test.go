@@ -228,26 +228,31 @@ calls by a program's plans take as long as the timings say: median ratio 1.01, 0
 	}
 }
 
+// checked returns the check of a case that holds at a number of fresh sizes.
+func checked(name string, sizes int, undrawn bool) *harness.Check {
+	set := timings.Set{Implementations: []string{"a", "b"}}
+	var fresh []int
+	for k := range 9 {
+		fresh = append(fresh, 100<<k)
+	}
+	auditor := thresholds.NewAuditor(fresh, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+	for _, size := range fresh[:sizes] {
+		for range 5 {
+			set.Blocks = append(set.Blocks, timings.Block{Size: size, Twin: -1, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{100, 100}})
+		}
+		auditor.Visited(size)
+	}
+	return &harness.Check{
+		Case: kernels.Case{Name: name}, Recorded: &calibration.Case{Axis: calibration.Axis{From: 1, To: 1 << 20}, Segments: []calibration.Segment{{}}},
+		Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set), Undrawn: undrawn,
+	}
+}
+
 // Cases elsewhere that were not drawn are in no table and no share, and what the drawn ones say of them is printed.
 func TestASampleOfCasesElsewhere(t *testing.T) {
 	v := &harness.Verification{Entry: &calibration.Host{}}
 	add := func(name string, sizes int, undrawn bool) {
-		set := timings.Set{Implementations: []string{"a", "b"}}
-		var fresh []int
-		for k := range 9 {
-			fresh = append(fresh, 100<<k)
-		}
-		auditor := thresholds.NewAuditor(fresh, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
-		for _, size := range fresh[:sizes] {
-			for range 5 {
-				set.Blocks = append(set.Blocks, timings.Block{Size: size, Twin: -1, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{100, 100}})
-			}
-			auditor.Visited(size)
-		}
-		v.Checks = append(v.Checks, &harness.Check{
-			Case: kernels.Case{Name: name}, Recorded: &calibration.Case{Axis: calibration.Axis{From: 1, To: 1 << 20}, Segments: []calibration.Segment{{}}},
-			Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set), Undrawn: undrawn,
-		})
+		v.Checks = append(v.Checks, checked(name, sizes, undrawn))
 	}
 	add("sum", 9, false)
 	for k := range 6 {
@@ -285,34 +290,54 @@ func TestASampleOfCasesElsewhere(t *testing.T) {
 	}
 }
 
-// A budget that is too short for all cases decides some, at random. Eleven that hold say that three quarters of all do.
+// A budget that is too short for all cases decides some, at random. Eleven that hold say that three quarters of all do. Those that
+// have changed are not measured in any case, and if all data are elsewhere, those cases must have enough findings.
 func TestASampleOfCases(t *testing.T) {
-	for found, code := range map[int]int{10: command.ExitTooLittle, 11: 0, 12: 0} {
-		r := &report{Operations: []shapesReport{}}
-		for k := range 76 {
-			c := caseReport{Name: fmt.Sprint("sum/k=", k), Verdict: notDrawn}
-			if k < found {
-				c = caseReport{Name: c.Name, Verdict: "HOLDS", losses: make([]float64, 8)}
+	for name, c := range map[string]struct {
+		all, found, changed int
+		suffix              string
+		code                int
+	}{
+		"ten":               {76, 10, 0, "", command.ExitTooLittle},
+		"eleven":            {76, 11, 0, "", 0},
+		"nine of ten":       {10, 9, 0, "", 0},
+		"none":              {76, 0, 0, "", command.ExitTooLittle},
+		"some have changed": {76, 20, 10, "", 0},
+		"many have changed": {76, 20, 30, "", command.ExitTooLittle},
+		"elsewhere, none":   {77, 0, 0, "/shared", command.ExitTooLittle},
+		"elsewhere, one":    {77, 1, 0, "/shared", command.ExitTooLittle},
+		"elsewhere, eleven": {77, 11, 0, "/shared", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := &harness.Verification{Entry: &calibration.Host{}}
+			r := summarise(v, 1)
+			for k := range c.all {
+				check := checked(fmt.Sprintf("sum/k=%d%s", k, c.suffix), 9, k >= c.found)
+				if k >= c.all-c.changed {
+					check = checked(check.Case.Name, 0, false)
+					check.Changed = "it has changed"
+				}
+				v.Checks = append(v.Checks, check)
+				o := shapesReport{Name: fmt.Sprintf("sum%d%s", k, c.suffix), Verdict: notDrawn}
+				switch {
+				case check.Changed != "":
+					o.Verdict, o.changed = verdictNames[thresholds.Unmeasured], true
+				case k < c.found:
+					o.Verdict = "HOLDS"
+				}
+				r.Operations = append(r.Operations, o)
 			}
-			r.Cases = append(r.Cases, c)
-		}
-		if got := command.Exit(io.Discard, "verify", r.verdict("file")); got != code {
-			t.Errorf("of %d cases the exit code is %d, want %d", found, got, code)
-		}
-		want := fmt.Sprintf("%d of 76 cases were drawn at random, because", found)
-		if lines := r.undrawn(); len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
-			t.Errorf("%q, want %q", lines, want)
-		}
-		for k := range 46 {
-			o := shapesReport{Name: fmt.Sprint("sum", k), Verdict: notDrawn}
-			if k < found {
-				o.Verdict = "HOLDS"
+			if got := command.Exit(io.Discard, "verify", r.verdict("file")); got != c.code {
+				t.Errorf("of operations the exit code is %d, want %d", got, c.code)
 			}
-			r.Operations = append(r.Operations, o)
-		}
-		r.Cases = nil
-		if got := command.Exit(io.Discard, "verify", r.verdict("file")); got != code {
-			t.Errorf("of %d operations the exit code is %d, want %d", found, got, code)
-		}
+			r = summarise(v, 1)
+			if got := command.Exit(io.Discard, "verify", r.verdict("file")); got != c.code {
+				t.Errorf("of cases the exit code is %d, want %d", got, c.code)
+			}
+			want := fmt.Sprintf("%d of %d cases", c.found, c.all-c.changed)
+			if lines := r.undrawn(); len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
+				t.Errorf("%q, want %q", lines, want)
+			}
+		})
 	}
 }

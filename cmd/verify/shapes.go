@@ -237,24 +237,25 @@ func (r *report) writeShapesCount(w io.Writer) {
 	fmt.Fprintf(w, "over all shapes: %s\n", strings.Join(parts, ", "))
 }
 
-// enoughShapes returns an error where nothing is said of the shapes of too many operations.
+// enoughShapes returns an error where nothing is said of the shapes of too many operations. Those drawn stand for all that could be.
 func (r *report) enoughShapes() error {
 	var unmeasured []string
-	drawn := 0
+	drawn, changed := 0, 0
 	for _, o := range r.Operations {
 		if o.Verdict == verdictNames[thresholds.Unmeasured] {
 			unmeasured = append(unmeasured, o.Name)
 		}
-		if o.Verdict != notDrawn {
+		switch {
+		case o.changed:
+			changed++
+		case o.Verdict != notDrawn:
 			drawn++
 		}
 	}
-	if float64(len(unmeasured)) <= mostUnproven*float64(drawn) {
-		_, _, operations, verdicts := r.verdicts()
-		if s := sampleOf(operations, verdicts, here); !s.enough() {
-			return r.tooFew(&s, "operations")
-		}
-		return nil
+	all := len(r.Operations)
+	share := float64((len(unmeasured)-changed)*(all-changed))/float64(max(drawn, 1)) + float64(changed)
+	if share <= mostUnproven*float64(all) {
+		return r.enough(r.operationSamples(), "operations")
 	}
 	return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
 		"too little could be measured: nothing is said of the shapes of %s (%s)",

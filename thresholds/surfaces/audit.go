@@ -49,6 +49,7 @@ type Auditor struct {
 	finite bool        // whether the draws have all shapes of interest, and are no sample of a space
 
 	group, turn int // see [Auditor.SetGroup]
+	visits      int // number of all visits
 }
 
 // LeastAudited is the number of shapes of an operation without which nothing can be said of it.
@@ -57,7 +58,7 @@ const LeastAudited = 8
 const (
 	mostDrawn   = 400 // number of draws; with more, the mean loss would differ more from day to day than by the draw
 	auditBlocks = 6   // of a visit
-	mostWithin  = 3   // times LeastAudited shapes are visited within the turn of a group
+	mostTurns   = 3   // times LeastAudited visits are in the turn of a group; see the constant of that name in package thresholds
 	mostLooks   = 4   // greatest number of visits to a shape, with those on a disturbed machine
 )
 
@@ -117,26 +118,37 @@ func (a *Auditor) SetGroup(group int) { a.group = group }
 func (a *Auditor) Turn() int { return a.turn }
 
 // Begun reports whether a shape was visited.
-func (a *Auditor) Begun() bool { return len(a.looks) > 0 }
+func (a *Auditor) Begun() bool { return a.visits > 0 }
 
-// told returns the number of visited shapes that show something of the choices.
-func (a *Auditor) told(set *timings.Set) (n int) {
-	for _, size := range a.sizes {
-		if _, ok := a.judge(set, size, new(Audit)); ok {
-			n++
-		}
-	}
-	return n
+// Settled reports whether the operation has had its group's turn: enough shapes show something, or no visit would help.
+func (a *Auditor) Settled(set *timings.Set) bool {
+	return a.enough(set) || len(a.draws) == 0 && !slices.ContainsFunc(a.open, func(size int) bool { return size <= a.high && a.wants(set, size) })
 }
 
-// Next returns the next visit: its size, its number of blocks, and its worth. Of several operations, the one with the fewest
-// visited shapes comes first. Shapes at which two implementations are close are visited again after LeastAudited shapes have shown
-// something. A worth of 0 means that the audit is over.
+// enough reports whether the operation needs no more visits in its group's turn.
+func (a *Auditor) enough(set *timings.Set) bool {
+	if a.visits >= mostTurns*LeastAudited {
+		return true
+	}
+	told := 0
+	for _, size := range a.sizes {
+		if _, ok := a.judge(set, size, new(Audit)); ok {
+			told++
+		}
+		if told == LeastAudited {
+			return true
+		}
+	}
+	return false
+}
+
+// Next returns the next visit: its size, its number of blocks, and its worth. Of several operations of a group, the one with the
+// fewest visited shapes comes first. Shapes at which two implementations are close are visited again after LeastAudited shapes have
+// shown something. A worth of 0 means that the audit is over.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	worth = 1 / float64(1+len(a.looks))
 	a.open = slices.DeleteFunc(a.open, func(size int) bool { return size > a.high || !a.wants(set, size) })
-	// Without the limit an operation whose choices cannot be timed here would spend what others need.
-	enough := a.told(set) >= LeastAudited || len(a.looks) >= mostWithin*LeastAudited
+	enough := a.enough(set)
 	a.turn = a.group
 	if enough {
 		a.turn = math.MaxInt
@@ -195,7 +207,10 @@ func (a *Auditor) wants(set *timings.Set, size int) bool {
 }
 
 // Visited is called after a proposed size was measured, or found impossible to measure.
-func (a *Auditor) Visited(size int) { a.looks[size]++ }
+func (a *Auditor) Visited(size int) {
+	a.visits++
+	a.looks[size]++
+}
 
 // Doubted is called if the machine was disturbed in all visits to a size so far. The size may then need another visit.
 func (a *Auditor) Doubted(size int) {

@@ -156,7 +156,7 @@ func TestTurnsOfShapes(t *testing.T) {
 	a = NewAuditor(s, 2, nil, always("missing"), 1)
 	a.SetGroup(3)
 	audited(t, a, s, 40, func(shape []int, visit int) ([]float64, bool) {
-		if late := visit >= mostWithin*LeastAudited; a.Turn() != 3 != late {
+		if late := visit >= mostTurns*LeastAudited; a.Turn() != 3 != late {
 			t.Errorf("turn %d at visit %d of a choice that is not timed", a.Turn(), visit)
 		}
 		return quick(shape, visit)
