@@ -213,16 +213,6 @@ func TestArchitectureMapsNoFolderThatIsGone(t *testing.T) {
 	}
 }
 
-func TestReadmeListsEveryFolder(t *testing.T) {
-	readme := page(t, "README.md")
-	for folder := range packages(t) {
-		top, _, _ := strings.Cut(folder, "/")
-		if !strings.Contains(readme, "| ["+top+"/]("+top+") |") {
-			t.Errorf("README.md's table of folders lacks %s", top)
-		}
-	}
-}
-
 // The README sends a reader to an Example of each operation.
 func TestEveryOperationHasAnExample(t *testing.T) {
 	for _, folder := range packages(t)["kernels/catalogue"] {
@@ -243,7 +233,7 @@ func trimmed(text string) string {
 	return strings.ReplaceAll(out.String(), `"../../calibration.json"`, `"calibration.json"`)
 }
 
-func TestReadmesSnippetsAreExamples(t *testing.T) {
+func TestSnippetsAreExamples(t *testing.T) {
 	var examples []string
 	for folder := range packages(t) {
 		names, err := filepath.Glob(filepath.Join("..", folder, "*example*_test.go"))
@@ -258,13 +248,15 @@ func TestReadmesSnippetsAreExamples(t *testing.T) {
 			examples = append(examples, strings.ReplaceAll(trimmed(string(text)), `"../calibration.json"`, `"calibration.json"`))
 		}
 	}
-	snippets := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page(t, "README.md"), -1)
-	if len(snippets) == 0 {
-		t.Fatal("README.md has no snippet")
-	}
-	for _, s := range snippets {
-		if !slices.ContainsFunc(examples, func(e string) bool { return strings.Contains(e, trimmed(s[1])) }) {
-			t.Errorf("no Example holds this snippet of README.md:\n%s", s[1])
+	for _, name := range []string{"README.md", "docs/usage.md"} {
+		snippets := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page(t, name), -1)
+		if len(snippets) == 0 {
+			t.Errorf("%s has no snippet", name)
+		}
+		for _, s := range snippets {
+			if !slices.ContainsFunc(examples, func(e string) bool { return strings.Contains(e, trimmed(s[1])) }) {
+				t.Errorf("no Example holds this snippet of %s:\n%s", name, s[1])
+			}
 		}
 	}
 }
