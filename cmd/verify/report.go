@@ -447,6 +447,14 @@ func (r *report) undrawn() (lines []string) {
 	return lines
 }
 
+// where says that not all was checked, if that is so.
+func (r *report) where() string {
+	if len(r.undrawn()) > 0 {
+		return " where it was checked"
+	}
+	return ""
+}
+
 // elsewhere reports whether the name of a case or of an operation is that of one with its data elsewhere.
 func elsewhere(name string) bool {
 	return slices.ContainsFunc([]kernels.Placement{kernels.Shared, kernels.Resident}, func(p kernels.Placement) bool {

@@ -335,8 +335,8 @@ func TestASampleOfCases(t *testing.T) {
 				t.Errorf("of cases the exit code is %d, want %d", got, c.code)
 			}
 			want := fmt.Sprintf("%d of %d cases", c.found, c.all-c.changed)
-			if lines := r.undrawn(); len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
-				t.Errorf("%q, want %q", lines, want)
+			if lines := r.undrawn(); len(lines) != 1 || !strings.HasPrefix(lines[0], want) || r.where() == "" {
+				t.Errorf("%q %q, want %q", lines, r.where(), want)
 			}
 		})
 	}

@@ -157,7 +157,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return err
 	}
 	if !o.json {
-		_, err = fmt.Fprintf(stdout, "%s still holds: no choice has drifted\n", o.calibration)
+		_, err = fmt.Fprintf(stdout, "%s still holds%s: no choice has drifted\n", o.calibration, report.where())
 	}
 	return err
 }
