@@ -52,10 +52,11 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
 	flags.StringVar(&o.shapes, "shapes", "", "weigh shapes by the calls in this `file`, as dispatch's Record writes it")
-	flags.StringSliceVar(&o.pipelines, "pipelines", nil, "check nothing but the routes of these `pipelines`: analysis, separator, synthesiser, decoder, by default all, in 2m by default")
+	flags.StringSliceVar(&o.pipelines, "pipelines", nil, "check nothing but the routes of these `pipelines`: analysis, separator, synthesiser, decoder, by default all")
 	flags.Lookup("pipelines").NoOptDefVal = race.All
 	flags.StringVar(&o.audio, "audio", "", "with --pipelines, analyse and separate this PCM WAV `file`")
-	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m (6m with a GPU)")
+	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m (6m with a GPU), and 2m with --pipelines")
+	flags.Lookup("budget").DefValue = "0s" // its help says what the default is
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and shapes, and of the order (default: from the clock, printed)")
 	flags.BoolVar(&o.json, "json", false, "print the findings as JSON instead of the table")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
