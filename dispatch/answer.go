@@ -9,7 +9,8 @@ const (
 	Measured Answer = "measured"
 	// Predicted means that the shape was not measured, and that its times are predicted from other shapes.
 	Predicted Answer = "predicted"
-	// Beyond means that the size or shape is outside of the measured ones, and that the nearest ones decide.
+	// Beyond means that the size or shape is outside of the measured ones. The cost models of the operation's surface decide, or the
+	// nearest segment if there is no surface.
 	Beyond Answer = "beyond"
 	// Unknown means that no measurement supports the choice: there is none, none can be used, the implementation is
 	// forced, or no call has such a size.
