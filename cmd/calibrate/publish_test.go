@@ -28,7 +28,8 @@ import (
 )
 
 // Of a run of 76 cases, later runs replaced all but three. The next run of 76 cases with the same budget is not refused, because
-// those three took no more time than theirs will. A case that was measured alone, for as long as all of them, is better.
+// those three took no more time than theirs will. A case that was measured alone, for as long as all of them, is better. A run of less
+// time is refused if it measures no shapes either, which would add to what is known.
 func TestARunWhoseCasesWereReplaced(t *testing.T) {
 	old := &calibration.Host{Method: calibration.Method{BudgetSeconds: 180}, Runs: []calibration.Run{{Method: calibration.Method{BudgetSeconds: 180}}}}
 	var cases []kernels.Case
@@ -47,6 +48,10 @@ func TestARunWhoseCasesWereReplaced(t *testing.T) {
 	o.budget = time.Minute
 	if reason := o.hopeless(old, &cases[0], len(cases)); !strings.HasPrefix(reason, "case-0 took 2.4 s of its budget and this run has 0.8 s") {
 		t.Errorf("with a third of the budget: %q", reason)
+	}
+	old.Operations = []calibration.Operation{{Name: "op"}}
+	if reason := o.hopeless(old, &cases[0], len(cases)); reason != "" {
+		t.Errorf("a shorter run that adds shapes is refused: %s", reason)
 	}
 }
 
