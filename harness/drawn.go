@@ -123,8 +123,9 @@ func sweepParts(ctx context.Context, all []part, o sweeps.Options, audit func(c 
 			return results, undrawn, err
 		}
 		notBegun := func(r *sweeps.Result) bool { return r.CanRun() && !auditors[r.Case.Name].Begun() }
+		tooShort := slices.ContainsFunc(swept, notBegun)
 		for _, r := range swept {
-			if notBegun(r) || slices.ContainsFunc(swept, notBegun) && r.CanRun() && !auditors[r.Case.Name].Settled(&r.Samples) {
+			if notBegun(r) || tooShort && r.CanRun() && !auditors[r.Case.Name].Settled(&r.Samples) {
 				undrawn[r.Case.Name] = true
 			}
 		}

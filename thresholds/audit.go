@@ -43,8 +43,8 @@ type Audit struct {
 }
 
 // Auditor plans and judges the check of a file's choices at fresh sizes. A look is a visit to such a size. First looks, one
-// at each size and repeated if the machine was disturbed, nominate sizes that seem slow. Later looks, spread over the rest
-// of the check, decide on blocks of their own. In the end, sizes that seem right get a second look, too, so that their mean
+// at each size and repeated if the machine was disturbed, nominate sizes that seem slow. Later looks, some time after
+// them, decide on blocks of their own. In the end, sizes that seem right get a second look, too, so that their mean
 // is not biased: see SizeAudit.Loss.
 //
 // Away from a threshold, a size has drifted if it is slower than DriftLimit at every later look. Within thresholdReach of a

@@ -23,8 +23,8 @@ const (
 	nearLooks = 14
 )
 
-// laterLooks are the looks of an audit that decide. They are at sizes that first looks nominated, are spread over the rest
-// of the check, and decide on blocks of their own.
+// laterLooks are the looks of an audit that decide. They are at sizes that first looks nominated, come some time after
+// them, and decide on blocks of their own.
 type laterLooks struct {
 	*committed
 	visits    map[int]int // number of looks at a size so far, with the first one

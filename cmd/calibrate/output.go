@@ -188,8 +188,10 @@ func (o *output) hopeless(old *calibration.Host, c *kernels.Case, of int) string
 	// Later runs replace cases of a run, so it may have had more cases than the entry has of it: as many as this one, if not more.
 	before := old.RunOf(was).Method.BudgetSeconds / float64(max(of, casesOf(old, was.Run)))
 	now := o.budget.Seconds() / float64(of)
+	// Shapes of a shorter run add to those of earlier ones.
+	addsShapes := slices.ContainsFunc(old.Operations, func(op calibration.Operation) bool { return op.Name == was.Operation })
 	switch {
-	case 2*now < before && len(old.Operations) == 0: // shapes of a shorter run add to those of earlier ones
+	case 2*now < before && !addsShapes:
 		return fmt.Sprintf("%s took %.1f s of its budget and this run has %.1f s a case", c.Name, before, now)
 	case was.Axis.From > 0 && (c.Axis.Min > 2*was.Axis.From || 2*c.Axis.Max < was.Axis.To):
 		return fmt.Sprintf("%s covers %d to %d %s and --sizes covers less", c.Name, was.Axis.From, was.Axis.To, was.Axis.Unit)

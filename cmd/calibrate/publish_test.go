@@ -50,6 +50,10 @@ func TestARunWhoseCasesWereReplaced(t *testing.T) {
 		t.Errorf("with a third of the budget: %q", reason)
 	}
 	old.Operations = []calibration.Operation{{Name: "op"}}
+	if reason := o.hopeless(old, &cases[0], len(cases)); reason == "" {
+		t.Error("a shorter run of an operation without shapes is not refused")
+	}
+	old.Cases[0].Operation = "op"
 	if reason := o.hopeless(old, &cases[0], len(cases)); reason != "" {
 		t.Errorf("a shorter run that adds shapes is refused: %s", reason)
 	}
