@@ -72,7 +72,7 @@ type Auditor struct {
 // sizes in which the calibration does not know, both ends included: the intervals of the thresholds of an unresolved case.
 func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (int, bool), tieBand float64, unsure [][2]int) *Auditor {
 	a := &Auditor{
-		committed: committed{choice, math.Log1p(max(tieBand, MinTieBand)), unsure},
+		committed: committed{choice, math.Log1p(min(max(tieBand, MinTieBand), MostTieBand)), unsure},
 		near:      near, first: newFirstLooks(sizes), drawn: map[int]bool{}, high: math.MaxInt,
 	}
 	for _, size := range sizes {

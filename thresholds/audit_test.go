@@ -437,6 +437,22 @@ func TestTheWorstOutsideTies(t *testing.T) {
 	}
 }
 
+// A choice that is a third slower does not hold, and one that takes twice as long has drifted, also where the file says that a factor
+// of three was a tie.
+func TestAWideTieBandExcusesLittle(t *testing.T) {
+	sizes := []int{90, 150, 300, 500, 900, 1100, 3000, 9000}
+	for slower, want := range map[float64]thresholds.Finding{1.04: thresholds.Holds, 1.2: thresholds.Ambiguous, 2: thresholds.Drifted} {
+		w := newWorld(8, costA, func(n float64) float64 { return slower * costA(n) })
+		near := func(size int) (int, bool) { return size + size/10, true }
+		a := thresholds.NewAuditor(sizes, func(int) string { return "b" }, near, 2.2, nil)
+		set := &timings.Set{Implementations: w.names}
+		auditBelow(t, w, a, set, math.MaxInt)
+		if got := a.Judge(set); got.Finding != want {
+			t.Errorf("slower by %.2f: finding %v, want %v", slower, got.Finding, want)
+		}
+	}
+}
+
 // Beside a threshold, a slow choice has drifted only if it is also slow farther off.
 func TestAuditAsksWitnesses(t *testing.T) {
 	right := func(size int) string {

@@ -8,8 +8,13 @@ import (
 	"crossover/timings"
 )
 
-// MinTieBand is the least relative difference that counts as a difference.
-const MinTieBand = 0.03
+// MinTieBand is the least relative difference that counts as a difference, and MostTieBand is one that always counts. Where the same
+// comparison differs by more, the machine is too noisy to compare anything. But the measurements are all there is, and to take a
+// difference of a factor of two for a tie would give it away.
+const (
+	MinTieBand  = 0.03
+	MostTieBand = 0.25
+)
 
 // Confidence is the level of every interval.
 const Confidence = 0.95
@@ -29,7 +34,7 @@ type Options struct {
 // Result is the fit of one case.
 type Result struct {
 	Curves   Curves
-	TieBand  float64 // relative: 0.03 is three percent
+	TieBand  float64 // relative: 0.03 is three percent; at least MinTieBand and at most MostTieBand
 	Segments []Segment
 	Verdict  Verdict
 	Reason   string // reason for a verdict that the segments do not explain
@@ -37,7 +42,8 @@ type Result struct {
 	Regret   Regret
 	Warnings []string
 
-	lone []int // indices of the measured sizes that are a segment of their own
+	noise float64 // TieBand without its limit: how much the same comparison differs from visit to visit
+	lone  []int   // indices of the measured sizes that are a segment of their own
 }
 
 // Fit turns the samples of one case, one set for each run, into segments with intervals. If there is no usable block, the
@@ -70,12 +76,12 @@ func divide(h *history, o Options) (Result, []stretch) {
 	}
 	result := Result{Curves: h.curves()}
 	if len(h.runs) == 0 {
-		result.TieBand = MinTieBand
+		result.TieBand, result.noise = MinTieBand, MinTieBand
 		result.Reason = "no block was measured"
 		return result, nil
 	}
 	twin := studyTwin(h.groups())
-	result.TieBand = twin.tie
+	result.TieBand, result.noise = twin.tie(), twin.noise
 	band := h.band(twin)
 	loss, sizes := result.Curves.Loss, result.Curves.Sizes
 	stretches := partition(loss, sizes, band)
@@ -92,7 +98,7 @@ func divide(h *history, o Options) (Result, []stretch) {
 	}
 	b.prepare()
 	b.resample(o.Resamples, o.withinRun)
-	f := fitting{bootstrap: &b, spans: spans(sizes), band: band, tie: math.Log1p(twin.tie), stretches: slices.Clone(stretches)}
+	f := fitting{bootstrap: &b, spans: spans(sizes), band: band, tie: math.Log1p(twin.tie()), stretches: slices.Clone(stretches)}
 	if o.withinRun {
 		f.setSupports()
 	} else {

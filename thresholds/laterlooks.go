@@ -50,13 +50,14 @@ func (l *laterLooks) enough(size int) int {
 	return 1 + farLooks
 }
 
-// doubtful returns the log-slowdown above which a size does not simply hold. It is the greater of the tie band and
-// suspicion. As long as a size near a threshold may get more looks, it is suspicion.
+// doubtful returns the log-slowdown above which a size does not simply hold. It is the tie band, at least suspicion and at most
+// DriftLimit: what costs more holds on no machine, however noisy that was when the file was made. As long as a size near a threshold
+// may get more looks, it is suspicion.
 func (l *laterLooks) doubtful(size int) float64 {
 	if l.nearThreshold(size) && l.visits[size] < l.enough(size) {
 		return math.Log1p(suspicion)
 	}
-	return max(l.band, math.Log1p(suspicion))
+	return min(max(l.band, math.Log1p(suspicion)), math.Log1p(DriftLimit))
 }
 
 // judge judges a size by its later looks. The first blocks of the group, of the first look, pick the implementation with

@@ -3,6 +3,7 @@ package thresholds_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"crossover/thresholds"
@@ -57,5 +58,31 @@ func TestAClearWinnerOnANoisyMachine(t *testing.T) {
 		if r.TieBand < 0.25 || r.Verdict != want {
 			t.Errorf("%v times as fast, a tie band of %.2f: verdict %v (%s), want %v", ratio, r.TieBand, r.Verdict, r.Reason, want)
 		}
+	}
+}
+
+// However noisy the machine was, a factor of two is no tie: the choice changes where the other implementation begins to be twice as
+// fast, and the verdict says that the machine was too noisy.
+func TestAFactorOfTwoIsNoTie(t *testing.T) {
+	w := newWorld(11, func(n float64) float64 { return n }, func(n float64) float64 {
+		if n < 4000 {
+			return 1.02 * n
+		}
+		return n / 2
+	})
+	w.luck = 0.55
+	var set timings.Set
+	set.Implementations = w.names
+	for _, size := range geometric(1000, 1_000_000, 2) {
+		for range 8 {
+			w.visit(&set, size, 4)
+		}
+	}
+	r := thresholds.Fit([]*timings.Set{&set}, thresholds.Options{Seed: 1})
+	if r.TieBand != thresholds.MostTieBand || r.Verdict != thresholds.Unresolved || !strings.Contains(r.Reason, "too noisy") {
+		t.Errorf("a tie band of %v, verdict %v (%s), want %v, and that the machine was too noisy", r.TieBand, r.Verdict, r.Reason, thresholds.MostTieBand)
+	}
+	if last := r.Segments[len(r.Segments)-1]; last.Implementation != 1 || last.From > 8000 {
+		t.Errorf("at the end there is implementation %d from %d on, want the one that is twice as fast, from 4000 to 8000 on", last.Implementation, last.From)
 	}
 }

@@ -12,10 +12,13 @@ import (
 // Each of the two has buffers and plans of its own in all blocks of the visit. So the twin shows a noise that the blocks of
 // a visit do not show: the luck of where the buffers lie.
 type twinStudy struct {
-	tie    float64   // 95th percentile of a visit's absolute log-ratio, as a relative difference, at least MinTieBand
+	noise  float64   // 95th percentile of a visit's absolute log-ratio, as a relative difference, at least MinTieBand
 	shift  deviation // of the part of a visit's log-ratio that more blocks do not reduce
 	jitter float64   // standard deviation of a block's log-ratio within its visit
 }
+
+// tie returns the tie band.
+func (t twinStudy) tie() float64 { return min(t.noise, MostTieBand) }
 
 // shiftAfter returns the share of the shift that remains in the estimate of one implementation after a number of visits to a
 // size. A log-ratio has two shifts, one on each side. The estimate is the median over all blocks. If blocks vary more than
@@ -44,7 +47,7 @@ const visitBlocks = 3
 // implementations.
 func studyTwin(groups []group) twinStudy {
 	twins := twinScatter(groups)
-	t := twinStudy{tie: MinTieBand}
+	t := twinStudy{noise: MinTieBand}
 	if len(twins.ratios) == 0 {
 		return t
 	}
@@ -52,12 +55,12 @@ func studyTwin(groups []group) twinStudy {
 	for i := range twins.ratios {
 		jitters[i] = math.Sqrt(twins.typical[i] * float64(twins.blocks[i]) / (math.Pi / 2))
 	}
-	t.tie = max(t.tie, twins.tail())
+	t.noise = max(t.noise, twins.tail())
 	t.jitter = median(jitters)
 	t.shift = deviation{twins.shift(), max(2, len(twins.ratios))}
 	// The twin does not show the luck of a visit as a whole, but returns do.
 	if again, visits := returns(groups, func(g group) (i, j int) { return bestTwo(g.logs) }); visits >= leastReturns {
-		t.tie = max(t.tie, again.tail())
+		t.noise = max(t.noise, again.tail())
 		if shift := again.shift(); shift*shift > doubtless*t.shift.sd*t.shift.sd {
 			t.shift = deviation{shift, visits}
 		}
@@ -69,7 +72,7 @@ func studyTwin(groups []group) twinStudy {
 // is the tie band for the estimates of a single run. Those of several runs are means over runs that met states of the machine
 // of their own. So their band is narrower by the root of the number of runs.
 func (h *history) band(t twinStudy) float64 {
-	return math.Log1p(t.tie) / math.Sqrt(max(1, float64(len(h.runs))))
+	return math.Log1p(t.tie()) / math.Sqrt(max(1, float64(len(h.runs))))
 }
 
 // tail returns the 95th percentile of a visit's deviation, as a relative difference.

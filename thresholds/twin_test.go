@@ -26,18 +26,18 @@ func twinOf(visits, blocks int, luck, noise float64) twinStudy {
 }
 
 func TestTieBand(t *testing.T) {
-	if got := twinOf(100, 15, 0, 0.001); got.tie != MinTieBand {
-		t.Errorf("tie band of a quiet machine is %v, want %v", got.tie, MinTieBand)
+	if got := twinOf(100, 15, 0, 0.001); got.tie() != MinTieBand {
+		t.Errorf("tie band of a quiet machine is %v, want %v", got.tie(), MinTieBand)
 	}
 	// The median of 15 values of width 0.2 has a standard error of 0.2·1.25/√15 = 0.065, and 1.96 times that is 0.13.
-	if got := twinOf(400, 15, 0, 0.2).tie; math.Abs(got-0.135) > 0.02 {
+	if got := twinOf(400, 15, 0, 0.2).tie(); math.Abs(got-0.135) > 0.02 {
 		t.Errorf("tie band of noisy blocks is %v, want 0.135", got)
 	}
-	if got := twinOf(200, 150, 0, 0.2).tie; math.Abs(got-0.041) > 0.008 {
+	if got := twinOf(200, 150, 0, 0.2).tie(); math.Abs(got-0.041) > 0.008 {
 		t.Errorf("tie band of ten times the noisy blocks is %v, want 0.041", got)
 	}
 	// The shared luck of a visit's blocks does not shrink with their number.
-	if got := twinOf(400, 50, 0.1, 0.02).tie; math.Abs(got-0.217) > 0.03 {
+	if got := twinOf(400, 50, 0.1, 0.02).tie(); math.Abs(got-0.217) > 0.03 {
 		t.Errorf("tie band of unlucky visits is %v, want 0.217", got)
 	}
 }
@@ -111,7 +111,7 @@ func TestTieBandWithoutAUsableTwin(t *testing.T) {
 			b.Seconds[b.Twin] = math.NaN()
 		}
 	}
-	if got := studyTwin(groups); got != (twinStudy{tie: MinTieBand}) {
+	if got := studyTwin(groups); got != (twinStudy{noise: MinTieBand}) {
 		t.Errorf("the twin says %+v, want a tie band of %v and no shift", got, MinTieBand)
 	}
 }

@@ -17,13 +17,10 @@ const (
 	Tie                       // the best ones are within the tie band at every measured size
 )
 
-// blind is the tie band above which the machine is too noisy to compare anything.
-const blind = 0.25
-
 // judge returns the verdict, and a reason if the segments do not explain it.
 func judge(r *Result) (Verdict, string) {
-	if r.TieBand > blind && !r.clear() {
-		return Unresolved, fmt.Sprintf("the same comparison differs by up to %.0f %% from one visit to the next: the machine was too noisy", 100*r.TieBand)
+	if r.noise > MostTieBand && !r.clear() {
+		return Unresolved, fmt.Sprintf("the same comparison differs by up to %.0f %% from one visit to the next: the machine was too noisy", 100*r.noise)
 	}
 	if share := r.moody(); share > tooMoody {
 		return Unresolved, fmt.Sprintf("on %.0f %% of the axis, on a logarithmic scale, it depends on the state of the machine which one is faster", 100*share)
@@ -46,8 +43,8 @@ func judge(r *Result) (Verdict, string) {
 	return Tie, fmt.Sprintf("the best two stay within %.1f %% of each other at every measured size", 100*r.TieBand)
 }
 
-// clear reports whether one implementation is chosen everywhere and the others are slower by more than the tie band on most
-// of the axis. Then the machine scatters less than they differ.
+// clear reports whether one implementation is chosen everywhere and the others are slower by more than the noise on most of
+// the axis. Then the machine scatters less than they differ.
 func (r *Result) clear() bool {
 	if len(r.Segments) != 1 {
 		return false
@@ -91,10 +88,10 @@ func (r *Result) tiedEverywhere() bool {
 	return true
 }
 
-// tied reports whether both the first segment's implementation and some other one are within the tie band of the best at a
-// measured size.
+// tied reports whether both the first segment's implementation and some other one are within the noise of the best at a measured
+// size.
 func (r *Result) tied(s int) bool {
-	chosen, band := r.Segments[0].Implementation, math.Log1p(r.TieBand)
+	chosen, band := r.Segments[0].Implementation, math.Log1p(r.noise)
 	for i, loss := range r.Curves.Loss {
 		if i != chosen && max(loss[s], r.Curves.Loss[chosen][s]) <= band {
 			return true
