@@ -58,11 +58,35 @@ func TestShapesByCalls(t *testing.T) {
 func TestRecordOfOtherShapes(t *testing.T) {
 	path := recordOf(t, "# a comment", "", "softmax/rows=7,columns=480", "log/n=100 30", "stft/n_fft=400,hop=160 9", "fft/n=441,batch=64 3")
 	stdout, stderr, code := verifyOn(t, wide(2), "--calibration", save(t, calibrated(t)), "--seed", "1", "--budget", "12s", "--shapes", path)
-	if code != command.ExitOK || !strings.Contains(stdout, "\n    shapes of the record, weighted by 1 call\n") || strings.Count(stdout, "of the record") != 1 {
+	if code != command.ExitOK || strings.Count(stdout, "\n    shapes of the record, weighted by 1 call\n") != 1 ||
+		!strings.Contains(stdout, "drawn from all over the operation, or those of the record.\n") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
 	if want := "verify: warning: left out 3 shapes with 42 calls: log/n=100: only operations with several axes"; !strings.Contains(stderr, want) {
 		t.Errorf("no %q in\n%s", want, stderr)
+	}
+}
+
+// The table says that the shapes are the program's, and why nothing is said of some of them.
+func TestTableOfARecord(t *testing.T) {
+	path := recordOf(t, "softmax/rows=7,columns=480 20", "rms-norm/rows=3,columns=1000 7")
+	stdout, _, code := verifyOn(t, wide(2), "--calibration", save(t, calibrated(t)), "--seed", "1", "--budget", "12s", "--shapes", path)
+	if code != command.ExitOK || !strings.Contains(stdout, "\nThe shapes are those of the record, weighted by their calls.\n") || strings.Contains(stdout, "too few of") {
+		t.Errorf("exit %d\n%s", code, stdout)
+	}
+	r := report{Operations: []shapesReport{
+		{Name: "linear", Verdict: "AMBIGUOUS", degraded: true, Lower: new(0.3), Calls: 2, Least: 1, Shapes: []shapeReport{{}}},
+		{Name: "stft", Verdict: "UNMEASURED", Calls: 3, Least: 1},
+	}}
+	var text strings.Builder
+	r.writeShapes(&text)
+	for _, want := range []string{
+		"loses at least 30.0 %, but the machine was not quiet, which proves no drift\n",
+		"too few of the record's shapes were measured while the machine was quiet (a larger --budget): stft\n",
+	} {
+		if !strings.Contains(strings.ReplaceAll(text.String(), "\n  ", " "), want) || strings.Contains(text.String(), "want 8") {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
 	}
 }
 

@@ -466,10 +466,11 @@ const legend = `
 REGRET is how much longer calls take by the file's choices than by the best ones, on average.
 AT MOST is the upper bound of the regret, with 95 % confidence. WORST is the greatest at one size.
 NOT KNOWN is the share of the case's sizes of which the file says that it does not know.
-HOLDS says that the choices were the best ones at fresh sizes, or tied within 10 %. DRIFTED says that
-something else is faster: away from thresholds by more than 10 % in every visit to a size, or near
-one by more than a tie, and farther away from it too. AMBIGUOUS says that the fresh sizes do not
-decide, and UNMEASURED that there are too few. A larger --budget or a quiet machine may decide both.
+HOLDS says that the file's choices were the best ones at fresh sizes, or ties within 10 %. DRIFTED
+says that something else is faster: away from thresholds by more than 10 % in every visit to a
+size, or near one by more than a tie, and farther away from it too. AMBIGUOUS says that the fresh
+sizes do not decide, and UNMEASURED that there are too few. A larger --budget or a quiet machine may
+decide both.
 `
 
 // leastSlowdown is the least slowdown that is told, as 0.1 % is printed.

@@ -32,7 +32,8 @@ type shapesReport struct {
 	Wrong    []string      `json:"wrong"`
 	Warnings []string      `json:"warnings"`
 
-	changed bool // as in a caseReport
+	changed  bool // as in a caseReport
+	degraded bool // the machine was not quiet, so that nothing counts as drifted
 }
 
 // shapeReport is one fresh shape.
@@ -52,6 +53,7 @@ func shapesReportOf(check *harness.ShapesCheck) shapesReport {
 		Upper: relative(audit.Upper), Broken: check.Broken, Within: audit.Within, Worst: math.Expm1(audit.Worst),
 		Least: check.Least(), Unknown: check.Untold(), Axes: check.Recorded.Surface.Axes, Shapes: []shapeReport{}, Wrong: wrongOf(check.Result), Warnings: []string{},
 	}
+	o.degraded = check.Result.Degraded
 	if check.Undrawn {
 		o.Verdict = notDrawn
 	}
@@ -111,9 +113,18 @@ func (r *report) writeShapes(w io.Writer) {
 			fmt.Fprintln(w, command.Wrap("    "+remark))
 		}
 	}
-	var few []string
+	var few, fewCalled []string
+	called := 0
 	for k := range operations {
-		if o := &operations[k]; o.tooFew() {
+		o := &operations[k]
+		if o.Calls > 0 {
+			called++
+		}
+		switch {
+		case !o.tooFew():
+		case o.Calls > 0:
+			fewCalled = append(fewCalled, o.Name)
+		default:
 			few = append(few, o.Name)
 		}
 	}
@@ -121,7 +132,22 @@ func (r *report) writeShapes(w io.Writer) {
 		fmt.Fprintln(w, command.Wrap(fmt.Sprintf("too few shapes to say something (want %d: a larger --budget): %s",
 			harness.LeastShapes, command.Few(few, ", "))))
 	}
-	fmt.Fprintf(w, shapesLegend, harness.LeastShapes, 100*harness.LossLimit)
+	if len(fewCalled) > 0 {
+		fmt.Fprintln(w, command.Wrap(fmt.Sprintf("too few of the record's shapes were measured while the machine was quiet (a larger --budget): %s",
+			command.Few(fewCalled, ", "))))
+	}
+	fmt.Fprintf(w, shapesLegend, shapesFrom(called, len(operations)), harness.LeastShapes, 100*harness.LossLimit)
+}
+
+// shapesFrom says where the shapes of some operations are from, of which so many have those of a record.
+func shapesFrom(called, all int) string {
+	switch called {
+	case 0:
+		return "The shapes are fresh, and drawn from all over the operation."
+	case all:
+		return "The shapes are those of the record, weighted by their calls."
+	}
+	return "The shapes are fresh, and drawn from all over the operation, or those of the record."
 }
 
 // tooFew reports whether nothing is said of an operation because fewer shapes were measured than that takes.
@@ -130,10 +156,11 @@ func (o *shapesReport) tooFew() bool {
 }
 
 const shapesLegend = `
-The shapes are fresh, and drawn from all over the operation. PROMISED is the greatest regret that
-the file expects. It takes %d shapes to say something. The choices of an operation have drifted if
-the regret is above %.0f %%, or above a tie and what is promised, with 95 %% confidence. They hold if the
-regret is at most %.0[2]f %%, and not above what is promised with that confidence.
+%s
+PROMISED is the greatest regret that the file expects of fresh shapes. It takes %d shapes to say
+something, or all of the record if it has fewer. The choices of an operation have drifted if the
+regret is above %.0f %%, or above a tie and what is promised, with 95 %% confidence. They hold if the
+regret is at most %.0[3]f %%, and not above what is promised with that confidence.
 `
 
 // known writes a regret that is 0 where nothing was measured.
@@ -172,6 +199,8 @@ func (o *shapesReport) remarks() []string {
 		all = append(all, fmt.Sprintf("loses at least %s, and the file promises at most %s", percentOf(o.Lower), percentOf(o.Promised)))
 	case o.Verdict == verdictNames[thresholds.Drifted]:
 		all = append(all, fmt.Sprintf("loses at least %s", percentOf(o.Lower)))
+	case o.degraded && o.Lower != nil && *o.Lower > harness.LossLimit:
+		all = append(all, fmt.Sprintf("loses at least %s, but the machine was not quiet, which proves no drift", percentOf(o.Lower)))
 	}
 	if o.Unknown >= leastTold {
 		all = append(all, fmt.Sprintf("nothing is said of %.0f %% of its shapes: too large for the budget, or disturbed", 100*o.Unknown))

@@ -125,7 +125,7 @@ func TestTableOfShapes(t *testing.T) {
 	for _, want := range []string{
 		"OPERATION, ALL SHAPES  VERDICT  SHAPES ", "\nsoftmax                HOLDS ", "\nrms-norm               DRIFTED ",
 		"loses at least ", "worst at rows=", "the file takes ", "\nover all shapes: 1 HOLDS, 0 AMBIGUOUS, 1 DRIFTED, 0 UNMEASURED\n",
-		"It takes 8 shapes to say something.", "regret is above 5 %, or above a tie", "regret is at most 5 %, and not above",
+		"The shapes are fresh, and drawn from all over the operation.\n", "It takes 8 shapes to say\nsomething,", "regret is above 5 %, or above a tie", "regret is at most 5 %, and not above",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the table has no %q", want)
