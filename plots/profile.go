@@ -100,7 +100,7 @@ func Gantt(p *profiles.Profile, others []Planned) *Chart {
 	key, lines := flowKey(ganttKey(bands, colors), width-profileLeft-profileRight)
 	total := profileTop + height + profileBottom + 14 + vg.Length(lines)*keyPitch
 	return &Chart{width, total, func(c draw.Canvas) {
-		drawTitle(c, fmt.Sprintf("Where the time of %s goes, by plan", p.Pipeline), caption(p))
+		drawTitle(c, fmt.Sprintf("Where the time of %s goes, by plan", p.Pipeline), caption(p)+" · of each plan the call nearest to the median")
 		left, right := c.Min.X+profileLeft, c.Max.X-profileRight
 		x := func(seconds float64) vg.Length { return left + vg.Length(seconds/end)*(right-left) }
 		top := c.Max.Y - profileTop

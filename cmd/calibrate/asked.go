@@ -186,7 +186,7 @@ func byCallsTable(w io.Writer, entry *calibration.Host) {
 	case len(rows) == 1:
 		return
 	case len(rows) > 2:
-		rows = append(rows, all.row("all", ""))
+		rows = append(rows, all.row("all of these", ""))
 	}
 	fmt.Fprintln(w)
 	for _, line := range command.Align(rows, 1, 2, 3, 4, 5) {
@@ -197,6 +197,7 @@ func byCallsTable(w io.Writer, entry *calibration.Host) {
 
 const byCallsLegend = `
 A shape that was asked for is measured, not predicted. Regret and share are weighted by calls.
+Sizes of operations with one axis are in their cases.
 `
 
 // weighted sums up regrets by calls.

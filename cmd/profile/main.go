@@ -78,7 +78,8 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o.streaming.flags(flags)
 	flags.BoolVar(&o.occupy, "occupy", false, "do nothing but keep the GPU busy, until the standard input ends: the other program of --stream --fault busy")
 	done, err = command.Parse(flags, args, stdout,
-		"Profile runs a pipeline again and again, over a recording or inputs of its own, and says where the time goes.")
+		"Profile runs a pipeline again and again, and says where the time goes. The "+strings.Join(onRecordings, " and the ")+
+			" want a recording (--audio), and the others have inputs of their own.")
 	if done || err != nil {
 		return nil, done, err
 	}
@@ -108,7 +109,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	case o.audio != "" && !slices.Contains(onRecordings, o.pipeline):
 		err = command.Usage("--audio %s: the %s takes no recording (leave it out)", o.audio, o.pipeline)
 	case o.audio == "" && slices.Contains(onRecordings, o.pipeline):
-		err = command.Usage("--audio: no recording is named (want a PCM WAV file, such as --audio song.wav)")
+		err = command.Usage("--audio: no recording is named (want a PCM WAV file, such as --audio song.wav; the %s want none)", strings.Join(onOthers(), " and the "))
 	}
 	return o, false, err
 }

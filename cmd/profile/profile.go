@@ -28,6 +28,11 @@ import (
 // onRecordings are the pipelines that compute on a recording. The others compute on inputs of their own.
 var onRecordings = []string{analysis, "separator"}
 
+// onOthers returns the names of those others.
+func onOthers() []string {
+	return slices.DeleteFunc(slices.Clone(race.Names), func(name string) bool { return slices.Contains(onRecordings, name) })
+}
+
 // subject is a pipeline with its inputs.
 type subject struct {
 	call   func() error
