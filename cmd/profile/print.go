@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"crossover/cmd/internal/command"
+	"crossover/plots"
 	"crossover/profiles"
+	"crossover/songs"
 )
 
 // report prints a profile.
@@ -31,6 +33,10 @@ func report(w io.Writer, p *profiles.Profile) error {
 		fmt.Fprintln(&out, line)
 	}
 	fmt.Fprint(&out, lists(p))
+	fmt.Fprint(&out, columnsLegend)
+	if remark := restless(p.Calls); remark != "" {
+		fmt.Fprintln(&out, command.Wrap(remark))
+	}
 	fmt.Fprintln(&out)
 	for _, r := range p.Roofs {
 		fmt.Fprintln(&out, command.Wrap(roofLine(&r)))
@@ -43,6 +49,46 @@ func report(w io.Writer, p *profiles.Profile) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+const columnsLegend = `
+MB counts what a stage must read and write. Of roof is the part of its time that it would take if
+only this machine's memory, caches or arithmetic limited it.
+`
+
+// restless says that calls differ more than those of a quiet machine, and "" if they do not.
+func restless(calls []float64) string {
+	const (
+		usual  = 1.5 // greatest ratio of the slowest call of twenty to the median that is not remarked
+		fewest = 10
+	)
+	of := profiles.Quantile(calls, 0.95) / profiles.Quantile(calls, 0.5)
+	if len(calls) < fewest || of < usual {
+		return ""
+	}
+	return fmt.Sprintf("One call in 20 takes over %.1f times the median. Other programs may be at work, and medians of another minute may differ.", of)
+}
+
+// comparePlans says how long calls by other plans take beside those of the profiled one.
+func comparePlans(w io.Writer, p *profiles.Profile, others []plots.Planned) {
+	if len(others) == 0 {
+		return
+	}
+	own, least := profiles.Quantile(p.Calls, 0.5), ""
+	fastest := own
+	var parts []string
+	for _, o := range others {
+		median := profiles.Quantile(o.Profile.Calls, 0.5)
+		parts = append(parts, fmt.Sprintf("%s %s", o.Plan, duration(median)))
+		if median < fastest {
+			fastest, least = median, o.Plan
+		}
+	}
+	text := fmt.Sprintf("By other plans, minutes later, a call takes: %s.", strings.Join(parts, ", "))
+	if p.Plan == songs.Best && fastest < own/1.05 {
+		text += fmt.Sprintf(" The plan %s takes %.2f times the time of the calibration's best one: go run ./cmd/calibrate --pipelines measures again which is best.", least, fastest/own)
+	}
+	fmt.Fprintf(w, "\n%s\n", command.Wrap(text))
 }
 
 // row returns the line of a stage.

@@ -178,6 +178,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	comparePlans(stdout, p, others)
 	files, err := plots.WriteProfile(ctx, o.plots, p, others, o.earlier)
 	for _, file := range files {
 		fmt.Fprintln(stdout, file)

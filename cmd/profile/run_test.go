@@ -21,6 +21,7 @@ import (
 	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/plots"
 	"crossover/profiles"
 	"crossover/songs"
 )
@@ -96,6 +97,33 @@ func TestProfilePrintsEveryStage(t *testing.T) {
 	}
 	if !strings.Contains(stderr, "does not exist: stages that the plan leaves open are computed in Go on one core") {
 		t.Errorf("notes %q", stderr)
+	}
+}
+
+// Calls that differ much, and a plan that is faster than the best one, are told.
+func TestWhatAProfileDoubts(t *testing.T) {
+	quiet := []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1.1}
+	restive := []float64{1, 1, 1, 1, 1, 1, 1, 1, 2, 2}
+	if got := restless(quiet) + restless(restive[:9]); got != "" {
+		t.Errorf("a quiet machine, or few calls: %q", got)
+	}
+	if got := restless(restive); !strings.Contains(got, "over 2.0 times the median") {
+		t.Errorf("one in five calls takes twice as long: %q", got)
+	}
+	for _, c := range []struct {
+		plan    string
+		seconds float64
+		told    bool
+	}{{songs.Best, 0.5e-3, true}, {songs.Best, 0.97e-3, false}, {songs.Stages, 0.5e-3, false}} {
+		var out strings.Builder
+		comparePlans(&out, &profiles.Profile{Plan: c.plan, Calls: []float64{1e-3}}, []plots.Planned{
+			{Plan: "processor", Profile: &profiles.Profile{Calls: []float64{c.seconds}}},
+			{Plan: "gpu", Profile: &profiles.Profile{Calls: []float64{3e-3}}},
+		})
+		told := strings.Contains(strings.Join(strings.Fields(out.String()), " "), "The plan processor takes 0.50 times the time of the calibration's best one")
+		if told != c.told || !strings.Contains(out.String(), "gpu 3.00 ms") {
+			t.Errorf("%+v: %s", c, out.String())
+		}
 	}
 }
 
