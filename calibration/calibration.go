@@ -14,9 +14,10 @@ import "time"
 
 // SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major version, and
 // every version from 1.0 on. A minor version may add fields, which an older reader ignores. It may not add values to
-// existing fields. Version 2 added the operations, version 2.1 the sizes of the
-// hosts, and version 2.2 the costs of surfaces. A reader that does not know the costs chooses badly at shapes that were not measured.
-const SchemaVersion = "2.2"
+// existing fields. Version 2 added the operations, version 2.1 the sizes of the hosts, version 2.2 the costs of surfaces, and version
+// 2.3 whether the machine was quiet while shapes were measured. A reader that does not know the costs chooses badly at shapes that
+// were not measured.
+const SchemaVersion = "2.3"
 
 // MaxFileBytes is the greatest size of a file in bytes. Six hundred hosts, each with a GPU and the whole catalogue, fit into
 // it. A longer file is refused before it is read.

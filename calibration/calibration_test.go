@@ -137,7 +137,7 @@ func TestVersionWithoutProcessors(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := strings.TrimSuffix(text[strings.Index(text, `"hosts"`):], "\n ]\n}\n")
-	if !strings.Contains(string(after), "\"2.2\",\n") || !strings.Contains(string(after), kept+",\n") {
+	if !strings.Contains(string(after), "\"2.3\",\n") || !strings.Contains(string(after), kept+",\n") {
 		t.Errorf("an update beside it (-old +new):\n%s", cmp.Diff(text, string(after)))
 	}
 }
@@ -212,7 +212,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	text := string(first)
 	for _, part := range []string{
-		"{\n \"schema_version\": \"2.2\",\n \"host_bytes\": [", "],\n \"hosts\": [\n  {\n   \"id\": \"amd-epyc-2\"",
+		"{\n \"schema_version\": \"2.3\",\n \"host_bytes\": [", "],\n \"hosts\": [\n  {\n   \"id\": \"amd-epyc-2\"",
 		`"created": "2026-11-01T12:00:00Z"`, `"seed": 18446744073709551615`, `"relative_error": 1.1e-7`,
 		`"next": []`, `"warnings": []`, `"parameters": {}`, "at 4096 <samples>", "\n}\n",
 	} {
@@ -376,12 +376,12 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "3.0" },
-			"schema_version 3.0 is newer than 2.2; update crossover"},
+			"schema_version 3.0 is newer than 2.3; update crossover"},
 		{"older", func(f *File, h *Host, c *Case) { f.SchemaVersion = "0.3" },
-			"schema_version 0.3 is older than 2.2; calibrate again"},
-		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 2.2)"},
+			"schema_version 0.3 is older than 2.3; calibrate again"},
+		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 2.3)"},
 		{"not a version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "1.x\n" },
-			`schema_version "1.x\n" is not a version (want 2.2)`},
+			`schema_version "1.x\n" is not a version (want 2.3)`},
 		{"twin hosts", func(f *File, h *Host, c *Case) { f.Hosts[0].ID = h.ID },
 			`hosts[1] "apple-m3-max-40": has the id of hosts[0]`},
 		{"no id", func(f *File, h *Host, c *Case) { h.ID = "" }, "hosts[1]: id is missing"},
@@ -629,9 +629,9 @@ func TestReadRefuses(t *testing.T) {
 		{"an array", "[]", "line 1: want '{', as calibrate writes it (" + remedy + ")"},
 		{"no hosts", `{"schema_version": "1.0"}`, "hosts is missing (want a list)"},
 		{"hosts null", `{"schema_version": "1.0", "hosts": null}`, "line 1: want '[', as calibrate writes it (" + remedy + ")"},
-		{"no version", `{"hosts": []}`, "schema_version is missing (want 2.2)"},
+		{"no version", `{"hosts": []}`, "schema_version is missing (want 2.3)"},
 		{"numeric version", `{"schema_version": 1, "hosts": []}`, "schema_version: line 1: got number (want string)"},
-		{"another version", replace(`"2.2"`, `"3.1"`), "schema_version 3.1 is newer than 2.2; update crossover"},
+		{"another version", replace(`"2.3"`, `"3.1"`), "schema_version 3.1 is newer than 2.3; update crossover"},
 		{"two lists of hosts", `{"schema_version": "1.0", "hosts": [], "Hosts": []}`, "hosts is given 2 times"},
 		{"a host that is none", `{"schema_version": "1.0", "hosts": [7]}`, "hosts[0]: line 1: want '{', as calibrate writes it (" + remedy + ")"},
 		{"two ids", replace(`"simulated"`, `"ID": "other", "simulated"`), `hosts[0] "other": id is given 2 times`},
@@ -750,7 +750,7 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Entries) != 2 || x.SchemaVersion != "2.2" {
+	if len(x.Entries) != 2 || x.SchemaVersion != "2.3" {
 		t.Fatalf("index %+v", x)
 	}
 	for i := range x.Entries {
@@ -793,7 +793,7 @@ func TestIndex(t *testing.T) {
 		"line 2: not JSON, invalid character '<' looking for beginning of object key string (" + remedy + ")": "{\"schema_version\": \"1.0\", \"hosts\": [{\"facts\": {\n<<<<<<< \"}}]}",
 		"the file is empty (" + remedy + ")":                                                                  "",
 		"the file is compressed (decompress it with gunzip)":                                                  gzipMagic,
-		"schema_version 7.0 is newer than 2.2; update crossover":                                              `{"schema_version": "7.0", "hosts": []}`,
+		"schema_version 7.0 is newer than 2.3; update crossover":                                              `{"schema_version": "7.0", "hosts": []}`,
 	} {
 		if _, err := ReadIndex(strings.NewReader(text)); err == nil || err.Error() != "calibration: "+name {
 			t.Errorf("%s: error %v, want %s", text, err, name)

@@ -19,7 +19,7 @@ import (
 // another indentation.
 func newer(t testing.TB) string {
 	text := string(encoded(t, example()))
-	text = strings.Replace(text, `"2.2"`, `"2.7"`, 1)
+	text = strings.Replace(text, `"2.3"`, `"2.7"`, 1)
 	for _, place := range []string{`"simulated"`, `"chip"`, `"operation"`, `"processor"`, `"low":`} {
 		text = strings.ReplaceAll(text, place, `"future":   {"hosts": [1, "]}"], "n": 1e400},`+place)
 	}
@@ -133,7 +133,7 @@ func TestSaveRefusesANewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "calibration.json")
-	want := path + ": schema_version 2.7 is newer than 2.2, and its fields would be lost; update crossover"
+	want := path + ": schema_version 2.7 is newer than 2.3, and its fields would be lost; update crossover"
 	if err := Save(path, f); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -25,8 +25,10 @@ type Operation struct {
 
 	// Created is when the newest run began that measured shapes; nil if that is not known, as in files of version 2.0.
 	Created *time.Time `json:"created,omitempty"`
-	Blocks  int        `json:"blocks"`
-	Samples string     `json:"samples,omitempty"` // digest of the sample file
+	// Degraded says that the machine was not quiet in any of the runs that measured shapes.
+	Degraded bool   `json:"degraded,omitempty"`
+	Blocks   int    `json:"blocks"`
+	Samples  string `json:"samples,omitempty"` // digest of the sample file
 
 	// Surface has only axes and features if there were too few samples for a fit.
 	Surface surface.Surface `json:"surface"`

@@ -50,7 +50,7 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 		t.Error(err)
 	}
 	for old, new := range map[string]string{
-		`"2.2"`:                     `"3.0"`,
+		`"2.3"`:                     `"3.0"`,
 		`"placement": "caller"`:     `"placement": "resident"`,
 		`"kind": "rough"`:           `"kind": "smooth"`,
 		`"shapes": [64`:             `"shapes": [0`,

@@ -57,7 +57,7 @@ func TestView(t *testing.T) {
 	}{
 		"as saved":               {saved, true},
 		"with another value":     {replace(`"cores": 16`, `"cores": 12`), true},
-		"a newer minor version":  {replace(`"2.2"`, `"2.9"`), true},
+		"a newer minor version":  {replace(`"2.3"`, `"2.9"`), true},
 		"a field of a host more": {replace(`"simulated"`, `"future": 1, "simulated"`), false},
 		"another layout":         {strings.ReplaceAll(saved, "\n  {", "\n {"), true},
 		"without sizes":          {replace(sizes, ""), false},
@@ -115,7 +115,7 @@ func TestViewOfMistakes(t *testing.T) {
 		"cut short":           saved[:len(saved)-200],
 		"text behind":         saved + "x",
 		"empty":               "",
-		"another version":     strings.Replace(saved, `"2.2"`, `"3.1"`, 1),
+		"another version":     strings.Replace(saved, `"2.3"`, `"3.1"`, 1),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

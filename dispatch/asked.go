@@ -88,6 +88,7 @@ type askedSize struct {
 	choice
 	tied    []string  // as fast as the choice
 	created time.Time // when the newest run began that measured such shapes
+	quiet   bool      // whether the machine was quiet in any of the runs
 }
 
 // askedSizes returns the sizes of a case that somebody asked for.
@@ -115,7 +116,7 @@ func (d *Dispatcher) askedSizes(c *Case, from source) []askedSize {
 		if !l.passes(a.Shape) {
 			continue
 		}
-		s := askedSize{size: a.Shape[l.axis], choice: b.chooseAsked(a), created: created}
+		s := askedSize{size: a.Shape[l.axis], choice: b.chooseAsked(a), created: created, quiet: !p.Degraded}
 		if s.implementation == CPU {
 			continue
 		}
@@ -150,6 +151,7 @@ func (e *Explanation) isAsked(s *askedSize, chosen string) {
 	if chosen != s.implementation {
 		e.Reason = "as fast as " + s.implementation + ", the fastest measured"
 	}
+	e.Degraded = !s.quiet
 }
 
 // askedAt returns what was measured at a size because somebody asked for it, nil if nobody did.

@@ -40,6 +40,27 @@ func askedFile() *calibration.File {
 	return file
 }
 
+// Shapes that were measured, or are predicted from such, on a machine that was not quiet are said to be.
+func TestExplainDegradedShapes(t *testing.T) {
+	for _, degraded := range []bool{false, true} {
+		file := askedFile()
+		for k := range file.Hosts[1].Operations {
+			file.Hosts[1].Operations[k].Degraded = degraded
+		}
+		d := newDispatcherFor(t, file, m3Max)
+		for name, e := range map[string]Explanation{
+			"asked":                d.Operation("fft").ExplainShape(441, 64),
+			"predicted":            d.Operation("fft").ExplainShape(442, 64),
+			"asked, of a case":     d.Case("stft/n_fft=1024,hop=256").Explain(48000),
+			"predicted, of a case": d.Case("stft/n_fft=1024,hop=256").Explain(48001),
+		} {
+			if e.Degraded != degraded || strings.Contains(e.String(), ", while the machine was not quiet") != degraded {
+				t.Errorf("%s: degraded is %v, want %v (%s)", name, e.Degraded, degraded, e)
+			}
+		}
+	}
+}
+
 // What was measured because somebody asked for it decides at its shape, whatever is predicted and wherever it is asked for.
 func TestAskedShapes(t *testing.T) {
 	d := newDispatcherFor(t, askedFile(), m3Max)

@@ -32,7 +32,7 @@ type Explanation struct {
 	Host      string        // the host whose calibration decides; "" without one
 	Simulated bool          // computed from a model, not measured
 	Age       time.Duration // of the newest run that measured what decides
-	Degraded  bool          // the machine was not quiet while the case was measured that decides
+	Degraded  bool          // the machine was not quiet while the case or the shapes were measured that decide
 	Fallback  string        // why Host is not this host; "" if it is
 }
 
@@ -133,7 +133,7 @@ func (e *Explanation) isPredicted(p *predicted, beyond, passed string) {
 	if passed != "" {
 		reason = "predicted to be the fastest of the others (" + passed + "),"
 	}
-	e.Prediction = p.prediction()
+	e.Prediction, e.Degraded = p.prediction(), p.Degraded
 	e.Answer = Predicted
 	if beyond != "" {
 		e.BeyondRange = true
@@ -185,7 +185,7 @@ func (s *shapes) explain(shape []int) Explanation {
 // explainAsked says why an implementation is chosen at a shape that was measured because somebody asked for it.
 func (s *shapes) explainAsked(m *measuredShape) Explanation {
 	c := m.choice.Load()
-	e := Explanation{Implementation: c.implementation, Reason: c.reason, Answer: Measured}
+	e := Explanation{Implementation: c.implementation, Reason: c.reason, Answer: Measured, Degraded: s.of.Degraded}
 	if r, ok := c.depends.(*relief); ok {
 		e.considerWait(r, c.implementation, time.Duration(s.b.d.gpuWait.Load()))
 	}

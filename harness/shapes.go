@@ -172,6 +172,7 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	}
 	operation := calibration.Operation{
 		Name: s.Operation, Placement: string(s.Placement), Family: s.Family, Created: new(r.Entry.Created),
+		Degraded: result.Degraded,
 	}
 	for _, a := range s.Axes {
 		operation.Axes = append(operation.Axes, calibration.Axis{Name: a.Name, Unit: a.Unit})
@@ -542,6 +543,9 @@ func (j *joint) joinShapes(older, newer *Run, fresh func(name string) bool) {
 		name := shapesName(&o)
 		set := newer.Shapes[name]
 		if before := older.Shapes[name]; before != nil && !fresh(name) && slices.Equal(before.Axes, set.Axes) {
+			if known := older.Entry.Operation(o.Name, o.Placement); known != nil {
+				o.Degraded = o.Degraded && known.Degraded
+			}
 			asked := askedOf(older, &o)
 			set = timings.Merge(before, set, limits(slices.Concat(o.Asked, asked)))
 			o.Asked = joinAsked(o.Asked, asked, set)

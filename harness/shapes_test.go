@@ -243,6 +243,33 @@ func TestShapesAreTakenBack(t *testing.T) {
 	}
 }
 
+// An operation is degraded if the machine was quiet in none of the runs that measured its shapes.
+func TestShapesOfARestlessMachine(t *testing.T) {
+	space := softmax.Op.Space(kernels.Here(), kernels.Caller)
+	run := func(columns int, degraded bool) *Run {
+		size := space.Add(kernels.Shape{3, columns})
+		r := &Run{Shapes: map[string]*timings.Set{}}
+		r.takeShapes(space, &sweeps.Result{Case: &space.Case, Degraded: degraded, Samples: timings.Set{
+			Case: space.Case.Name, Implementations: []string{"go"},
+			Blocks: []timings.Block{{Size: size, Twin: -1, Iterations: []int{1}, Seconds: []float64{1e-6}}},
+		}})
+		return r
+	}
+	none := func(string) bool { return false }
+	all := func(string) bool { return true }
+	for _, c := range []struct{ older, newer, fresh, want bool }{
+		{true, true, false, true}, {true, false, false, false}, {false, true, false, false}, {false, true, true, true},
+	} {
+		fresh := none
+		if c.fresh {
+			fresh = all
+		}
+		if j := Join(run(100, c.older), run(200, c.newer), none, fresh); j.Entry.Operations[0].Degraded != c.want {
+			t.Errorf("%+v: degraded is %v", c, !c.want)
+		}
+	}
+}
+
 // Operations of a family are measured at different shapes, and so are placements of an operation.
 func TestShapesOfAFamilyDiffer(t *testing.T) {
 	r := &Run{options: Options{Seed: 7}}
