@@ -174,6 +174,16 @@ func has(file *calibration.Index, id string) bool {
 	return slices.ContainsFunc(file.Entries, func(e calibration.Entry) bool { return e.ID == id })
 }
 
+// restlessCases returns the number of degraded cases of an entry.
+func restlessCases(entry *calibration.Host) (n int) {
+	for k := range entry.Cases {
+		if entry.Cases[k].Degraded {
+			n++
+		}
+	}
+	return n
+}
+
 // report prints the published entry and what became of the old one.
 func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	entry := &p.run.Entry
@@ -183,6 +193,10 @@ func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	if !o.json {
 		fmt.Fprintf(stderr, "\nwrote %s, %s in %s and the samples in %s\n",
 			o.output, command.Plural(p.charts, "chart"), o.charts, p.run.Folder)
+	}
+	if restless := restlessCases(&p.measured.Entry); o.from == "" && 2*restless > len(p.measured.Entry.Cases) {
+		fmt.Fprintf(stderr, "calibrate: warning: the machine was not quiet for %d of %s, so choices of this run may be wrong: run it again beside no other program\n",
+			restless, command.Plural(len(p.measured.Entry.Cases), "case"))
 	}
 	for _, line := range p.changes {
 		fmt.Fprintf(stderr, "calibrate: %s\n", line)
