@@ -94,7 +94,11 @@ func (o *options) judgePipelines(ctx context.Context, machine command.Machine, e
 	if err := r.write(stdout, o.json); err != nil {
 		return err
 	}
-	return r.verdict(o.calibration)
+	if err := r.verdict(o.calibration); err != nil || o.json {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s still holds for pipelines: no route has drifted\n", o.calibration)
+	return err
 }
 
 func pipelineReportOf(j *race.Judged) pipelineReport {
@@ -168,8 +172,10 @@ func (r *pipelinesReport) verdict(path string) error {
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s no longer holds: at %d of %s the route that is followed takes over %.0f %% longer than the best one (go run ./cmd/calibrate --pipelines measures them again)",
 			path, drifted, command.Plural(len(r.Pipelines), "length"), 100*race.Limit)}
-	case r.count(thresholds.Unmeasured) == len(r.Pipelines):
-		return &command.Error{Code: command.ExitTooLittle, Err: errors.New("no pipeline could be measured: want a larger --budget")}
+	case float64(r.count(thresholds.Unmeasured)) > mostUnproven*float64(len(r.Pipelines)):
+		return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
+			"too little could be measured: nothing is said of %d of %s (a larger --budget or a quiet machine helps)",
+			r.count(thresholds.Unmeasured), command.Plural(len(r.Pipelines), "length"))}
 	}
 	return nil
 }

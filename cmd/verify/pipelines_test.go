@@ -65,6 +65,7 @@ func TestPipelinesVerdict(t *testing.T) {
 		return race.Judged{Session: &race.Session{Graph: &songs.Graph{Name: "analysis"}, Length: "10 s"}, Followed: "all on the GPU", Visits: 4,
 			Regret: regret, Lower: lower, Upper: upper, OneSide: 1.5}
 	}
+	holds := judged(0.004, -0.01, 0.012)
 	missed := judged(math.NaN(), math.NaN(), math.NaN())
 	missed.Why, missed.OneSide = race.TooShort, math.NaN()
 	for name, test := range map[string]struct {
@@ -72,13 +73,14 @@ func TestPipelinesVerdict(t *testing.T) {
 		code int
 		want []string
 	}{
-		"hold": {[]race.Judged{judged(0.004, -0.01, 0.012), missed}, command.ExitOK,
+		"hold": {[]race.Judged{holds, holds, holds, missed}, command.ExitOK,
 			[]string{"10 s    HOLDS        0.4 %    -1.0 %    1.2 %  1.50 times  all on the GPU", "    not measured: the budget is too short",
-				"1 HOLDS, 0 AMBIGUOUS, 0 DRIFTED, 1 UNMEASURED"}},
-		"drifted":   {[]race.Judged{judged(0.004, -0.01, 0.012), judged(0.06, 0.03, 0.09)}, command.ExitDrifted, []string{"DRIFTED"}},
+				"3 HOLDS, 0 AMBIGUOUS, 0 DRIFTED, 1 UNMEASURED"}},
+		"drifted":   {[]race.Judged{holds, judged(0.06, 0.03, 0.09)}, command.ExitDrifted, []string{"DRIFTED"}},
 		"ambiguous": {[]race.Judged{judged(0.03, 0.01, 0.06)}, command.ExitOK, []string{"AMBIGUOUS"}},
 		"noise":     {[]race.Judged{judged(-0.3, -0.6, 0.2)}, command.ExitOK, []string{"AMBIGUOUS"}},
 		"nothing":   {[]race.Judged{missed}, command.ExitTooLittle, []string{"UNMEASURED"}},
+		"little":    {[]race.Judged{holds, holds, missed}, command.ExitTooLittle, []string{"2 HOLDS", "1 UNMEASURED"}},
 	} {
 		r := &pipelinesReport{}
 		for i := range test.all {

@@ -88,8 +88,10 @@ func summarise(v *harness.Verification, seed uint64) *report {
 				r.Disturbed++
 			}
 		}
-		losses = append(losses, c.losses...)
-		r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
+		if c.told() {
+			losses = append(losses, c.losses...)
+			r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
+		}
 		switch {
 		case c.changed:
 			changed++
@@ -155,7 +157,15 @@ func reportOf(check *harness.Check) caseReport {
 		}
 	}
 	c.Regret, c.Upper = known(audit.Regret, audit.Upper)
+	if !c.told() {
+		c.Upper = nil // a few sizes at which nothing was lost have no variance, and so a bound of 0
+	}
 	return c
+}
+
+// told reports whether enough was measured to say something of the case.
+func (c *caseReport) told() bool {
+	return c.Verdict != verdictNames[thresholds.Unmeasured] && len(c.losses) > 0
 }
 
 // excuse is said of a drift that another state of the machine may explain.
@@ -282,7 +292,7 @@ const mostUnproven = 0.25
 // unproven returns the share of a case's axis about which nothing can be said. It is 1 if too little was measured, and
 // otherwise the share on which the calibration does not know.
 func (c *caseReport) unproven() float64 {
-	if c.Verdict == verdictNames[thresholds.Unmeasured] || len(c.losses) == 0 {
+	if !c.told() {
 		return 1
 	}
 	return min(c.Excused, 1)
@@ -338,8 +348,10 @@ func (r *report) writeTable(w io.Writer) error {
 	for _, line := range r.undrawn() {
 		fmt.Fprintln(&text, command.Wrap(line))
 	}
-	fmt.Fprintf(&text, "regret %.2f %%%s over %s, worst %.1f %%%s\n",
-		100*r.Regret, r.bound(), command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, r.beyond())
+	if r.FreshSizes > 0 {
+		fmt.Fprintf(&text, "regret %.2f %%%s over %s, worst %.1f %%%s\n",
+			100*r.Regret, r.bound(), command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, r.beyond())
+	}
 	fmt.Fprintln(&text, command.Wrap(r.Plans.Line()))
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -56,19 +56,21 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 
 // The table and the JSON have a bound of the regret, from the looks at all sizes that nothing selected.
 func TestTheRegretHasABound(t *testing.T) {
-	check := func(name string, losses ...float64) *harness.Check {
+	check := func(name string, finding thresholds.Finding, losses ...float64) *harness.Check {
 		audit := thresholds.Audit{Sizes: []thresholds.SizeAudit{{Size: 99, Slowdown: 9, Loss: 1, Disturbed: true}}}
 		for k, loss := range losses {
 			audit.Sizes = append(audit.Sizes, thresholds.SizeAudit{Size: 100 + k, Slowdown: 9, Loss: loss, Finding: thresholds.Holds})
 		}
 		audit.Regret, audit.Upper = thresholds.MeanLoss(losses)
+		audit.Finding = finding
 		return &harness.Check{
 			Case: kernels.Case{Name: name}, Recorded: &calibration.Case{Axis: calibration.Axis{From: 1, To: 1000}},
 			Result: &sweeps.Result{Samples: timings.Set{Implementations: []string{"a"}}}, Audit: audit,
 		}
 	}
 	v := &harness.Verification{Entry: &calibration.Host{}, Checks: []*harness.Check{
-		check("two", math.Log(1.01), math.Log(1.03)), check("one", 0, math.NaN()), check("none"),
+		check("two", thresholds.Holds, math.Log(1.01), math.Log(1.03)), check("one", thresholds.Holds, 0, math.NaN()), check("none", thresholds.Holds),
+		check("too few", thresholds.Unmeasured, 0, 0, 0, 0), // without a loss there is no variance, and a bound would be 0
 	}}
 	r := summarise(v, 1)
 	two, one, none := r.Cases[0], r.Cases[1], r.Cases[2]
@@ -81,6 +83,9 @@ func TestTheRegretHasABound(t *testing.T) {
 	}
 	if one.Upper != nil || one.Regret != 0 || none.Upper != nil || none.Regret != 0 {
 		t.Errorf("of one size and of none the bounds are %v and %v", one.Upper, none.Upper)
+	}
+	if few := r.Cases[3]; few.Upper != nil || few.Regret != 0 {
+		t.Errorf("of too few sizes for a finding the bound is %v", few.Upper)
 	}
 	var table, data bytes.Buffer
 	if err := r.write(&table, false); err != nil || !strings.Contains(table.String(), "AT MOST") || !strings.Contains(table.String(), "(95 % below ") {
@@ -137,7 +142,7 @@ func TestTooLittleEvidence(t *testing.T) {
 // The worst size outside of ties is printed beside the worst size.
 func TestTheWorstOutsideTiesIsPrinted(t *testing.T) {
 	var table bytes.Buffer
-	r := &report{Worst: 0.144, Beyond: 0.061}
+	r := &report{Worst: 0.144, Beyond: 0.061, FreshSizes: 8}
 	if err := r.writeTable(&table); err != nil || !strings.Contains(table.String(), "worst 14.4 % (6.1 % where it is no tie)") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
