@@ -267,9 +267,11 @@ func (p *plan) forward(t tensors) error {
 	return p.plan.Run(kernels.Shape{inputs: p.of.In, hidden: p.of.Hidden, batch: rows, steps: n}, p.cell.args(t))
 }
 
-// begin sets a state to an initial one, in which nil stands for zeros.
+// begin sets a state to an initial one, in which nil stands for zeros. Both may be the same slice.
 func begin(state, initial []float32) {
-	clear(state)
+	if initial == nil {
+		clear(state)
+	}
 	copy(state, initial)
 }
 

@@ -554,6 +554,32 @@ func statesInPlace(t *testing.T, b *kernels.Backends, op *kernels.Op[Params], c 
 	}
 }
 
+// A call of no steps leaves states as they are, also in place.
+func TestNoStepsInPlace(t *testing.T) {
+	for _, c := range []*cell{&lstm, &gru} {
+		layer := c.noise(kernels.Shape{inputs: 1, hidden: 2, batch: 1, steps: 1})
+		op := &LSTM
+		if !c.memory {
+			op = &GRU
+		}
+		p, err := newPlan(nil, op, c, layer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.plan.Close()
+		h, m := []float32{1, 2}, []float32(nil)
+		if c.memory {
+			m = []float32{3, 4}
+		}
+		if err := p.forward(tensors{hn: h, h0: h, cn: m, c0: m}); err != nil || !slices.Equal(h, []float32{1, 2}) || c.memory && !slices.Equal(m, []float32{3, 4}) {
+			t.Errorf("%s: the states are %v and %v: %v", c.name, h, m, err)
+		}
+		if err := p.forward(tensors{hn: h, cn: m}); err != nil || !slices.Equal(h, []float32{0, 0}) || c.memory && !slices.Equal(m, []float32{0, 0}) {
+			t.Errorf("%s: without initial states they are %v and %v: %v", c.name, h, m, err)
+		}
+	}
+}
+
 func TestNewErrors(t *testing.T) {
 	good := gru.noise(kernels.Shape{inputs: 3, hidden: 2})
 	for want, change := range map[string]func(p *Params){
