@@ -166,6 +166,10 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 //
 // Render panics with the panic of a node, wrapped in a *pool.Panic if another goroutine rendered the node. Render fails
 // only if every implementation fails.
+//
+// Render is not inlined, because the compiler would then allocate the arguments in the caller's package.
+//
+//go:noinline
 func (p *Plan) Render(dst []float32) error {
 	return kernels.RunSized(p.SizedPlan, len(dst), &kernels.Args{dst})
 }
