@@ -32,8 +32,8 @@ import (
 type Params struct {
 	Bands int // 1 to 16 Mi
 
-	// Shift is the number of frames by which onsets are moved to later frames, at least 0. For centred frames it is
-	// n_fft/(2·hop), rounded down. For frames that begin at their first sample it is 0.
+	// Shift is the number of frames by which onsets are moved to later frames, at least 0 and less than 2³¹ − 1. For centred
+	// frames it is n_fft/(2·hop), rounded down. For frames that begin at their first sample it is 0.
 	Shift int
 }
 
@@ -45,7 +45,7 @@ func (p Params) check() error {
 		return fmt.Errorf("onset: Bands is %d: want 1 to %d", p.Bands, mostBands)
 	}
 	if p.Shift < 0 || p.Shift > math.MaxInt32-1 {
-		return fmt.Errorf("onset: Shift is %d: want at least 0 and less than 2^31", p.Shift)
+		return fmt.Errorf("onset: Shift is %d: want 0 to 2^31-2", p.Shift)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ import (
 	"crossover/kernels/onset"
 )
 
-// Params are what all calls of a plan have in common. Windows and Wait are numbers of frames, at most 1 Mi.
+// Params are what all calls of a plan have in common. Windows and Wait are numbers of frames, at most 1 Mi. The work of a frame
+// without a greater neighbour grows with PreAvg + PostAvg.
 type Params struct {
 	PreMax  int // before a frame, at least 0
 	PostMax int // from a frame on, at least 1

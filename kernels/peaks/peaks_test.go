@@ -11,6 +11,7 @@ import (
 	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/pool"
 )
 
 func TestOp(t *testing.T) {
@@ -111,6 +112,25 @@ func TestWindows(t *testing.T) {
 				t.Errorf("%+v, %s: %v, want %v", p, name, found, want)
 			}
 		})
+	}
+}
+
+// A loop over all frames is divided only if few frames are skipped behind a peak.
+func TestALongWaitIsNotDivided(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	x := make([]float32, 100_000)
+	kernels.Noise(x, 1)
+	for wait, want := range map[int]bool{1: true, 4: true, 5: false, 1000: false} {
+		p := Params{PreMax: 1, PostMax: 1, PreAvg: 3, PostAvg: 3, Wait: wait}
+		a := kernels.Args{make([]float32, p.most(len(x))), make([]float32, 1), x}
+		before := workers.Divided()
+		if err := newParallel(p, workers).Run(kernels.Shape{len(x)}, &a); err != nil {
+			t.Fatal(err)
+		}
+		if got := workers.Divided() > before; got != want {
+			t.Errorf("a wait of %d: divided is %v", wait, got)
+		}
 	}
 }
 
