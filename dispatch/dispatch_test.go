@@ -618,6 +618,7 @@ func TestParseForce(t *testing.T) {
 		"fft=go,":           `"" does not begin with operation=`,
 		"fft=go,,stft=go":   "does not begin with operation=",
 		"fft=go,fft=fftw":   `"fft" is there twice`,
+		"*=go":              `"*" is no operation`,
 		"fft=go=fast":       `"go=fast" is no implementation for "fft"`,
 		"conv1d/taps=512":   "does not begin with operation=",
 		"conv1d/=go":        "does not begin with operation=",

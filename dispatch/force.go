@@ -88,6 +88,9 @@ func parseForce(text string, known []string) (map[string]string, error) {
 		if implementation == "" || strings.Contains(implementation, "=") {
 			return nil, fmt.Errorf("%q is no implementation for %q (want fft=go,conv1d/taps=512=go/fft)", implementation, name)
 		}
+		if name == everything {
+			return nil, fmt.Errorf("%q is no operation (want fft=go,conv1d/taps=512=go/fft)", name)
+		}
 		if _, twice := force[name]; twice {
 			return nil, fmt.Errorf("%q is there twice", name)
 		}
