@@ -92,7 +92,7 @@ func damped(cutoff, sampleRate, damping float64) (Coefficients, error) {
 func (c Coefficients) Check() error {
 	for _, v := range []float64{c.B0, c.B1, c.B2, c.A1, c.A2} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("biquad: coefficients %v are not all finite", c)
+			return fmt.Errorf("biquad: coefficients %v: want finite ones", c)
 		}
 	}
 	if math.Abs(c.A2) >= 1 || math.Abs(c.A1) >= 1+c.A2 {

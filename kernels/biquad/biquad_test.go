@@ -277,7 +277,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"poles on the circle", unstable, 1, "not stable"},
 		{"pole at z=1", edge, 1, "not stable"},
-		{"infinite", infinite, 1, "not all finite"},
+		{"infinite", infinite, 1, "want finite ones"},
 		{"no channels", good, 0, "0 channels: want 1 to 1048576"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

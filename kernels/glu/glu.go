@@ -89,7 +89,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 func (p *Plan) Apply(dst, src []float32) error {
 	kernels.Made(p.SizedPlan)
 	if len(src) != 2*len(dst) || len(dst)%p.columns != 0 {
-		panic(fmt.Sprintf("glu: %d columns got src of %d and dst of %d values", p.columns, len(src), len(dst)))
+		panic(fmt.Sprintf("glu: %d columns got src of %d and dst of %d values: want %d and %[1]d for each row", p.columns, len(src), len(dst), 2*p.columns))
 	}
 	return kernels.RunSized(p.SizedPlan, len(dst)/p.columns, &kernels.Args{dst, src})
 }

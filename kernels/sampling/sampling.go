@@ -132,7 +132,7 @@ func NewGreedy(d *dispatch.Dispatcher, p GreedyParams) (*GreedyPlan, error) {
 func (p *GreedyPlan) Choose(tokens []uint32, x []float32) error {
 	kernels.Made(p.SizedPlan)
 	if len(x) != len(tokens)*p.columns {
-		panic(fmt.Sprintf("greedy: %d tokens of %d columns got %d values", len(tokens), p.columns, len(x)))
+		panic(fmt.Sprintf("greedy: %d tokens of %d columns got %d values: want %[2]d for each token", len(tokens), p.columns, len(x)))
 	}
 	return kernels.RunSized(p.SizedPlan, len(tokens), &kernels.Args{kernels.Uint32Words(tokens), x})
 }

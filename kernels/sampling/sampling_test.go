@@ -241,8 +241,8 @@ func TestNew(t *testing.T) {
 		t.Errorf("no rows: %v", err)
 	}
 	for want, f := range map[string]func(){
-		"greedy: 2 tokens of 3 columns got 5 values": func() { _ = greedy.Choose(make([]uint32, 2), make([]float32, 5)) },
-		"top-k: 1 tokens, the best 2 of 3, got 2 values, 2 indices, 3 logits and 0 uniforms": func() {
+		"greedy: 2 tokens of 3 columns got 5 values: want 3 for each token": func() { _ = greedy.Choose(make([]uint32, 2), make([]float32, 5)) },
+		"top-k: 1 tokens, the best 2 of 3, got 2 values, 2 indices, 3 logits and 0 uniforms: want 2, 2, 3 and 1 for each token": func() {
 			_ = topK.Sample(make([]float32, 2), make([]uint32, 2), make([]uint32, 1), make([]float32, 3), nil)
 		},
 	} {

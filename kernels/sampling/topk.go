@@ -137,7 +137,7 @@ func (p *TopKPlan) Sample(values []float32, indices, tokens []uint32, x, uniform
 	kernels.Made(p.SizedPlan)
 	n := len(tokens)
 	if len(values) != n*p.k || len(indices) != n*p.k || len(x) != n*p.columns || len(uniforms) != n {
-		panic(fmt.Sprintf("top-k: %d tokens, the best %d of %d, got %d values, %d indices, %d logits and %d uniforms",
+		panic(fmt.Sprintf("top-k: %d tokens, the best %d of %d, got %d values, %d indices, %d logits and %d uniforms: want %[2]d, %[2]d, %[3]d and 1 for each token",
 			n, p.k, p.columns, len(values), len(indices), len(x), len(uniforms)))
 	}
 	return kernels.RunSized(p.SizedPlan, n, &kernels.Args{values, kernels.Uint32Words(indices), kernels.Uint32Words(tokens), x, uniforms})
