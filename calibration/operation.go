@@ -25,7 +25,7 @@ type Operation struct {
 
 	// Created is when the newest run began that measured shapes; nil if that is not known, as in files of version 2.0.
 	Created *time.Time `json:"created,omitempty"`
-	// Degraded says that the machine was not quiet in any of the runs that measured shapes.
+	// Degraded says that the machine was quiet in none of the runs that measured shapes.
 	Degraded bool   `json:"degraded,omitempty"`
 	Blocks   int    `json:"blocks"`
 	Samples  string `json:"samples,omitempty"` // digest of the sample file

@@ -84,7 +84,7 @@ func comparePlans(w io.Writer, p *profiles.Profile, others []plots.Planned) {
 			fastest, least = median, o.Plan
 		}
 	}
-	text := fmt.Sprintf("By other plans, minutes later, a call takes: %s.", strings.Join(parts, ", "))
+	text := fmt.Sprintf("By other plans, timed afterwards, a call takes: %s.", strings.Join(parts, ", "))
 	if p.Plan == songs.Best && fastest < own/1.05 {
 		text += fmt.Sprintf(" The plan %s takes %.2f times the time of the calibration's best one: go run ./cmd/calibrate --pipelines measures again which is best.", least, fastest/own)
 	}
