@@ -208,7 +208,8 @@ func same(a, b string) bool {
 	return errA == nil && errB == nil && absoluteA == absoluteB
 }
 
-// again returns a command line that fits the samples in a folder and writes to the same places as this command line.
+// again returns a command line that fits the samples in a folder, writes to the same places as this command line, and treats what
+// is there alike.
 func (o *options) again(folder string) string {
 	words := []string{"calibrate", "--from", quoted(folder)}
 	for _, flag := range []struct{ name, value string }{
@@ -217,6 +218,12 @@ func (o *options) again(folder string) string {
 		if o.given(flag.name) {
 			words = append(words, "--"+flag.name, quoted(flag.value))
 		}
+	}
+	if o.fresh {
+		words = append(words, "--fresh")
+	}
+	if o.force {
+		words = append(words, "--force")
 	}
 	return strings.Join(words, " ")
 }

@@ -890,3 +890,21 @@ func TestDamagedEarlierSamplesAreNoticedFirst(t *testing.T) {
 	}
 	sameTree(t, before, tree(t, f.root))
 }
+
+// The command that fits the samples of an interrupted run does what the run would have done with earlier runs.
+func TestTheAdviceForgetsWhatTheRunWouldHaveForgotten(t *testing.T) {
+	for _, flag := range []string{"--fresh", "--force"} {
+		f := newFolders(t)
+		succeed(t, twoCases(1), f.args("--budget", "1s", "--sizes", "64:128")...)
+		stderr, code := stoppedAfter(t, 30000, f.args(flag)...)
+		if code != command.ExitInterrupted || !strings.Contains(stderr, " "+flag+" fits them)") {
+			t.Fatalf("%s: exit %d, %q; want an advice with the flag", flag, code, stderr)
+		}
+		_, advice, _ := strings.Cut(stderr, "(calibrate ")
+		advice, _, _ = strings.Cut(advice, " fits them)")
+		succeed(t, scripted.New(1, 0), strings.Fields(advice)...)
+		if earlier := hostEntry(t, f).Cases[0].Earlier; len(earlier) != 0 {
+			t.Errorf("%s: %d earlier runs are kept, want none", flag, len(earlier))
+		}
+	}
+}
