@@ -63,14 +63,18 @@ func (o *options) resolve(spaces []*kernels.Space, cases []kernels.Case, stderr 
 	byCalls := slices.Clone(o.asked)
 	slices.SortStableFunc(byCalls, func(a, b asked) int { return cmp.Compare(b.Calls, a.Calls) })
 	for _, a := range byCalls {
-		name, err := a.place(spaces, cases)
-		if err == nil && number[name] == mostAsked {
+		c, err := a.place(spaces, cases)
+		switch {
+		case err != nil:
+		case !o.list && !slices.ContainsFunc(c.Implementations, o.competes):
+			err = fmt.Errorf("none of --impl can run here (%s can)", strings.Join(present(c.Implementations), ", "))
+		case number[c.Name] == mostAsked:
 			err = fmt.Errorf("more than %d shapes of one operation are asked for", mostAsked)
 		}
 		switch {
 		case err == nil:
-			number[name]++
-			all = append(all, harness.Asked{Name: a.Name, Case: name, Shape: a.Values, Calls: a.Calls})
+			number[c.Name]++
+			all = append(all, harness.Asked{Name: a.Name, Case: c.Name, Shape: a.Values, Calls: a.Calls})
 		case !a.fromFile():
 			return nil, command.Usage("%s %s: %v", a.origin, a.Name, err)
 		default:
@@ -84,25 +88,25 @@ func (o *options) resolve(spaces []*kernels.Space, cases []kernels.Case, stderr 
 	return all, nil
 }
 
-// place returns the name of the space or the case in which the shape is measured.
-func (a *asked) place(spaces []*kernels.Space, cases []kernels.Case) (string, error) {
+// place returns the case in which the shape is measured, which may be that of a space.
+func (a *asked) place(spaces []*kernels.Space, cases []kernels.Case) (*kernels.Case, error) {
 	for k := range cases {
 		if c := &cases[k]; a.inCase(c) {
-			return c.Name, kernels.Affordable(a.Values, func() kernels.Work { return workOf(c, a.Values[0]) })
+			return c, kernels.Affordable(a.Values, func() kernels.Work { return workOf(c, a.Values[0]) })
 		}
 	}
 	for _, s := range spaces {
 		if s.Operation == a.Operation && s.Placement == a.Placement {
 			var shape kernels.Shape
 			copy(shape[:], a.Values)
-			return s.Case.Name, s.Affordable(shape)
+			return &s.Case, s.Affordable(shape)
 		}
 	}
 	if a.Placement != kernels.Caller {
-		return "", fmt.Errorf("cannot be measured here: %s memory takes a GPU that computes the operation, warm and one call at a time (leave %[1]q, --mode, "+
+		return nil, fmt.Errorf("cannot be measured here: %s memory takes a GPU that computes the operation, warm and one call at a time (leave %[1]q, --mode, "+
 			"--state, --sizes and --simulate out)", a.Placement)
 	}
-	return "", errors.New("cannot be measured here: shapes are measured warm and one call at a time (leave --mode, --state, --sizes and --simulate out)")
+	return nil, errors.New("cannot be measured here: shapes are measured warm and one call at a time (leave --mode, --state, --sizes and --simulate out)")
 }
 
 // workOf is the work of a case, none if it is not known.

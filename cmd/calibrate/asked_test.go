@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -201,4 +202,31 @@ func TestAskedShapesAreRefused(t *testing.T) {
 	if _, err := os.Stat(f.file); err == nil {
 		t.Error("a refused run wrote a file")
 	}
+}
+
+// If nothing of --impl can run here, the command says so and why before it measures, because no budget would be enough.
+func TestImplementationsThatCannotRunHere(t *testing.T) {
+	f := newFolders(t)
+	m := withSoftmax(1)
+	m.Add("scale", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 1e-9), "c": scripted.Linear(1e-6, 1e-9), "d": scripted.Linear(1e-6, 1e-9)}, nil)
+	m.Missing = map[string]error{"b": errors.New("no libb (install it)"), "c": errors.New("no libc")}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--ops", "^sum$", "--impl", "b"}, "--impl b: none can run here; missing: b: no libb (install it)\n"},
+		{[]string{"--impl", "b,c", "--dry-run"}, "--impl b,c: none can run here; missing: b: no libb (install it); missing: c: no libc\n"},
+		{[]string{"--shape", "softmax/rows=3,columns=4", "--impl", "b"}, "--impl b: none can run here; missing: b: no libb (install it)\n"},
+		{[]string{"--shape", "softmax/rows=3,columns=4", "--shape", "scale/n=100", "--impl", "d"}, "--shape softmax/rows=3,columns=4: none of --impl can run here (a can)\n"},
+	} {
+		before := m.Now()
+		_, stderr, code := calibrateOn(t, m, f.args(c.args...)...)
+		if code != command.ExitUsage || stderr != "calibrate: "+c.want || (m.Now()-before).Seconds() > 0.001 {
+			t.Errorf("%q: exit %d after %v, %q, want %q", c.args, code, m.Now()-before, stderr, c.want)
+		}
+	}
+	if _, stderr, code := calibrateOn(t, m, "--list", "--impl", "b"); code != 0 {
+		t.Errorf("--list: exit %d, %q", code, stderr)
+	}
+	succeed(t, m, f.args("--impl", "a,b,c", "--budget", "2s")...)
 }

@@ -275,29 +275,51 @@ func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, e
 	return kept, nil
 }
 
+// checkImplementations refuses names of --impl that are in no case, and names of which none can run here, because no budget is
+// enough to measure those. --list says what is missing itself.
 func (o *options) checkImplementations(cases []kernels.Case, spaces []*kernels.Space) error {
 	var known []string
+	var missing facts
+	runs := false
 	cases = slices.Clone(cases)
 	for _, s := range spaces {
 		cases = append(cases, s.Case)
 	}
 	for _, c := range cases {
 		for _, i := range c.Implementations {
+			if slices.Contains(known, i.Name) {
+				continue
+			}
 			known = append(known, i.Name)
+			if !o.include(i.Name) {
+				continue
+			}
+			err := i.Missing()
+			if err != nil {
+				missing.add(i.Name, err.Error())
+			}
+			runs = runs || err == nil
 		}
 	}
 	slices.Sort(known)
-	known = slices.Compact(known)
 	for _, name := range o.impl {
 		if !slices.Contains(known, name) {
 			return command.Usage("--impl %q: no such implementation in these cases (there are %s)", name, strings.Join(known, ", "))
 		}
+	}
+	if len(o.impl) > 0 && !runs && !o.list {
+		return command.Usage("--impl %s: none can run here; %s", strings.Join(o.impl, ","), strings.Join(missing.lines("missing"), "; "))
 	}
 	return nil
 }
 
 func (o *options) include(implementation string) bool {
 	return len(o.impl) == 0 || slices.Contains(o.impl, implementation)
+}
+
+// competes reports whether an implementation is measured: it may, and can run here.
+func (o *options) competes(i kernels.Implementation) bool {
+	return o.include(i.Name) && i.Missing() == nil
 }
 
 // input returns the input of the audio operations.

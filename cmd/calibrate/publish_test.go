@@ -272,7 +272,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", at, "-o", filepath.Join(copies, "x.json"), "--force")
 		if code == 0 {
 			fitted++
-		} else if !strings.Contains(stderr, "holds no sweep") && !strings.Contains(stderr, "nothing could be measured") {
+		} else if !strings.Contains(stderr, "holds no sweep") && !strings.Contains(stderr, "holds no samples") {
 			t.Errorf("after %d calls: %s", n, stderr)
 		}
 		os.RemoveAll(at)
@@ -319,6 +319,33 @@ func TestSamplesNewerThanTheEntry(t *testing.T) {
 	succeed(t, scripted.New(1, 0), "--from", f.host(), "-o", f.file, "--data", f.data, "--plots", f.plots, "--force")
 	succeed(t, twoCases(1), f.args("--ops", "sum")...)
 	refits(t, f.file, f.host())
+}
+
+// A run that was killed before its first samples has none to fit. A larger budget does not change that.
+func TestFromAFolderWithoutSamples(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args("--quick")...)
+	run := f.run(t)
+	path := filepath.Join(run, harness.EntryFile)
+	file, err := calibration.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Hosts[0].Method.SpentSeconds = 0 // as in a killed run
+	if err := calibration.Save(path, file); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"fft/batch=1", "sum"} {
+		if err := os.Remove(harness.CaseFile(run, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tree(t, f.root)
+	_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", filepath.Join(f.root, "again.json"))
+	if code != command.ExitFailed || !strings.HasPrefix(stderr, "calibrate: --from: "+run+" holds no samples") || strings.Contains(stderr, "--budget") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	sameTree(t, before, tree(t, f.root))
 }
 
 // --from refuses sample files that do not belong to the entry beside them.

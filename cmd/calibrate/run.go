@@ -172,6 +172,10 @@ func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if err := o.checkRefit(&r.Entry); err != nil {
 		return err
 	}
+	if measured(r) == 0 {
+		return fmt.Errorf("--from: %s holds no samples, because its run ended before the first ones: want another folder, or run calibrate without --from",
+			r.Folder)
+	}
 	if !same(r.Folder, o.from) {
 		fmt.Fprintf(stderr, "calibrate: %s holds runs; this fits the newest, %s\n", o.from, r.Folder)
 	}

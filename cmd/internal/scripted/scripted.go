@@ -41,6 +41,9 @@ type Machine struct {
 	// Revisions are those of implementations in cases and spaces that are added later; 0 for others.
 	Revisions map[string]int
 
+	// Missing says why implementations cannot run here, in all cases and spaces; nil for others.
+	Missing map[string]error
+
 	now    time.Duration
 	rng    *rand.Rand
 	cases  []kernels.Case
@@ -102,12 +105,19 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 func (m *Machine) Command() command.Machine {
 	c := command.Machine{
 		Machine: harness.Machine{Clock: m, Sentinel: func() { m.spend(100e-6) }},
-		Cases:   func() []kernels.Case { return m.cases },
+		Cases: func() []kernels.Case {
+			all := slices.Clone(m.cases)
+			for k := range all {
+				m.probe(&all[k])
+			}
+			return all
+		},
 	}
 	if len(m.spaces) > 0 {
 		c.Spaces = func() (all []*kernels.Space) {
 			for _, space := range m.spaces {
 				all = append(all, space())
+				m.probe(&all[len(all)-1].Case)
 			}
 			return all
 		}
@@ -125,6 +135,18 @@ func (m *Machine) Command() command.Machine {
 		}
 	}
 	return c
+}
+
+// probe makes the implementations of a case say what is missing.
+func (m *Machine) probe(c *kernels.Case) {
+	if m.Missing == nil {
+		return
+	}
+	c.Implementations = slices.Clone(c.Implementations)
+	for k := range c.Implementations {
+		i := &c.Implementations[k]
+		i.Probe = func() error { return m.Missing[i.Name] }
+	}
 }
 
 // crowded returns the present factor of Crowded.
