@@ -25,6 +25,9 @@ type publication struct {
 	charts   int          // number of charts that moved to their places
 }
 
+// errBetter is the error that nothing of a run is good enough for the entry. A fit of the same samples ends with it again.
+var errBetter = errors.New("holds a better calibration of this host")
+
 // combine decides which cases of a run and of the old entry become the new entry.
 func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, error) {
 	if measured(r) == 0 {
@@ -44,8 +47,8 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	stay := o.compare(r, p)
 	switch {
 	case len(p.kept) > 0 && len(p.kept) == count(&r.Entry) && len(r.Entry.Operations) == 0:
-		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): want a larger --budget, or -o FILE for a trial (--force replaces it, and forgets its runs)",
-			o.output, p.kept[0])
+		return nil, fmt.Errorf("%s %w (%s): want a larger --budget, or -o FILE for a trial (--force replaces it, and forgets its runs)",
+			o.output, errBetter, p.kept[0])
 	case len(stay) == 0 && (o.forgets() || baseErr != nil || !adds(base, r)):
 		return p, nil
 	case errors.Is(baseErr, fs.ErrNotExist):

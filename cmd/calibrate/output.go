@@ -174,7 +174,7 @@ func (o *output) guard(entry *calibration.Host, cases []kernels.Case) error {
 	if reason == "" {
 		return nil
 	}
-	return fmt.Errorf("%s holds a better calibration of this host: %s: want a larger --budget, or -o FILE for a trial (--force replaces it, and forgets its runs)", o.output, reason)
+	return fmt.Errorf("%s %w: %s: want a larger --budget, or -o FILE for a trial (--force replaces it, and forgets its runs)", o.output, errBetter, reason)
 }
 
 // hopeless says why a case of a run with of cases is certain to be poorer than in the old entry. It returns "" if that is

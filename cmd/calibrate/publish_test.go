@@ -321,6 +321,28 @@ func TestSamplesNewerThanTheEntry(t *testing.T) {
 	refits(t, f.file, f.host())
 }
 
+// A run that is too poor for the entry says how to fit its samples so that the fit is not refused as well.
+func TestTheAdviceAfterAPoorerRunWorks(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	before := read(t, f.file)
+	m := scripted.New(2, 0.01)
+	for _, name := range []string{"fft/batch=1", "sum"} {
+		m.Add(name, map[string]scripted.Cost{"a": scripted.Linear(1e-3, 2e-3), "b": scripted.Linear(5e-3, 1e-3)}, nil)
+	}
+	_, stderr, code := calibrateOn(t, m, f.args("--fresh")...)
+	_, advice, found := strings.Cut(stderr, "(calibrate --from ")
+	advice, _, _ = strings.Cut(advice, " fits them into another file)\n")
+	if code != command.ExitFailed || !found || !strings.Contains(stderr, "holds a better calibration of this host") || strings.Contains(stderr, "fits them)") {
+		t.Fatalf("exit %d, %q", code, stderr)
+	}
+	other := filepath.Join(f.root, "other.json")
+	succeed(t, scripted.New(1, 0), strings.Fields("--from "+strings.ReplaceAll(advice, "FILE", other))...)
+	if _, err := calibration.Load(other); err != nil || read(t, f.file) != before {
+		t.Errorf("%v, or the better calibration was changed", err)
+	}
+}
+
 // A run that was killed before its first samples has none to fit. A larger budget does not change that.
 func TestFromAFolderWithoutSamples(t *testing.T) {
 	f := newFolders(t)

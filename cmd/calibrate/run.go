@@ -127,6 +127,10 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*k
 	if _, statErr := os.Stat(filepath.Join(r.Folder, harness.EntryFile)); statErr != nil {
 		return err
 	}
+	if errors.Is(err, errBetter) {
+		return fmt.Errorf("%w; the samples are in %s for %d days (calibrate --from %s -o FILE fits them into another file)", err, r.Folder, harness.KeptDays,
+			quoted(r.Folder))
+	}
 	return fmt.Errorf("%w; the samples are in %s for %d days (%s fits them)", err, r.Folder, harness.KeptDays, o.again(r.Folder))
 }
 
