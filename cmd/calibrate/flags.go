@@ -136,6 +136,9 @@ func (o *options) check() (err error) {
 	if o.given("choose") {
 		return o.checkChoose()
 	}
+	if err := o.checkOutputs(); err != nil {
+		return err
+	}
 	if o.given("pipelines") {
 		if err := o.checkPipelines(); err != nil {
 			return err
@@ -194,6 +197,35 @@ func (o *options) placeOutputs() {
 	if !o.given("plots") {
 		o.plots = filepath.Join(beside, "plots")
 	}
+}
+
+// checkOutputs refuses places that exclude each other. The calibration file is written last, so its place would only then turn
+// out to be a folder of the same run.
+func (o *options) checkOutputs() error {
+	if info, err := os.Stat(o.output); err == nil && info.IsDir() || os.IsPathSeparator(o.output[len(o.output)-1]) {
+		return command.Usage("--output %s: that is a folder (want the name of a file, e.g. %s)", o.output, filepath.Join(o.output, defaultOutput))
+	}
+	for _, folder := range []struct{ flag, path string }{{"data", o.data}, {"plots", o.plots}} {
+		if within(folder.path, o.output) {
+			return command.Usage("--%s %s with --output %s: one place cannot be a folder and the calibration file (want another name for one of the two)",
+				folder.flag, folder.path, o.output)
+		}
+	}
+	return nil
+}
+
+// within reports whether a path is a place or lies below it.
+func within(path, place string) bool {
+	if same(path, place) {
+		return true
+	}
+	below, errBelow := filepath.Abs(path)
+	above, errAbove := filepath.Abs(place)
+	if errBelow != nil || errAbove != nil {
+		return false
+	}
+	below, err := filepath.Rel(above, below)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // same reports whether two paths name the same place.

@@ -691,12 +691,12 @@ func TestForceReplacesNoDevice(t *testing.T) {
 	if err := os.Symlink(loop, loop); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{pipe, f.root, loop} {
+	for path, want := range map[string]int{pipe: command.ExitFailed, f.root: command.ExitUsage, loop: command.ExitFailed} {
 		before, _ := os.Lstat(path)
 		for _, force := range []string{"--force=false", "--force"} {
 			_, stderr, code := calibrateOn(t, twoCases(1), f.args("-o", path, force)...)
-			if code != command.ExitFailed || strings.Contains(stderr, "--force") || strings.Count(stderr, "\n") != 1 {
-				t.Errorf("%s: exit %d, %q; want exit 1 and one line without --force", path, code, stderr)
+			if code != want || strings.Contains(stderr, "--force") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s: exit %d, %q; want exit %d and one line without --force", path, code, stderr, want)
 			}
 		}
 		if after, err := os.Lstat(path); err != nil || after.Mode() != before.Mode() {

@@ -220,6 +220,25 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// Places of which one is a folder and the calibration file at once are refused before anything is measured or made.
+func TestOutputsThatExcludeEachOther(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"-o", "d.json", "--data", "d.json"}, {"--plots", "p.json", "-o", "p.json"}, {"-o", "d.json", "--data", "./x/../d.json/below"},
+		{"--data", "calibration.json"}, {"-o", "d/"}, {"-o", "."}, {"-o", "d.json", "--plots", "d.json", "--from", "runs"},
+	} {
+		m := twoCases(1)
+		_, stderr, code := calibrateOn(t, m, args...)
+		if code != command.ExitUsage || !strings.Contains(stderr, "--output ") || strings.Count(stderr, "\n") != 1 || m.Now().Seconds() > 0.001 {
+			t.Errorf("%q: exit %d after %v, %q; want exit 2 and one line at once", args, code, m.Now(), stderr)
+		}
+	}
+	if left, _ := os.ReadDir("."); len(left) != 0 {
+		t.Errorf("there are %v", left)
+	}
+	succeed(t, twoCases(1), "-o", "d/d.json", "--data", "d", "--plots", "d/d.json.plots", "--quick")
+}
+
 func TestBrokenOutputIsRefusedAndKept(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty":       "",
