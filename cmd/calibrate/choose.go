@@ -21,7 +21,7 @@ import (
 func (o *options) checkChoose() error {
 	for _, flag := range []string{
 		"ops", "shape", "shapes", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "data", "plots", "from",
-		"simulate", "list", "dry-run", "quick", "json", "verbose", "force", "fresh",
+		"simulate", "list", "dry-run", "quick", "json", "verbose", "force", "fresh", "pipelines",
 	} {
 		if o.given(flag) {
 			return command.Usage("--choose with --%s: it reads the calibration file and measures nothing", flag)

@@ -21,6 +21,7 @@ func TestChoose(t *testing.T) {
 	for _, wrong := range [][]string{
 		{"--choose", "fft/batch=1"}, {"--choose", "fft/batch=1", "0"}, {"--choose", "fft/batch=1", "4k"}, {"--choose", "fft/batch=1", "100000000000000"}, {"--choose", "", "4"},
 		{"--choose", "fft/batch=1", "4", "5"}, {"--choose", "no-such", "4"}, {"--choose", "fft/batch=1", "4", "--budget", "2s"},
+		{"--choose", "fft/batch=1", "4", "--pipelines"},
 	} {
 		if _, stderr, code := calibrateOn(t, twoCases(1), append(wrong, "-o", f.file)...); code != command.ExitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %q", wrong, code, stderr)

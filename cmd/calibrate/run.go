@@ -19,8 +19,34 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	return runOn(ctx, command.ThisMachine(), stdout, stderr, args)
 }
 
-// runOn runs the command on a machine.
+// runOn runs the command on a machine. What could not be printed is an error, also of a command that did all else.
 func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Writer, args []string) error {
+	printed := &watchedWriter{to: stdout}
+	if err := runFor(ctx, machine, printed, stderr, args); err != nil {
+		return err
+	}
+	if printed.err != nil {
+		return fmt.Errorf("cannot print all of the result: %w", command.Cause(printed.err))
+	}
+	return nil
+}
+
+// watchedWriter keeps the first error of a writer to itself, so that a run still says on stderr what it wrote. Behind the error it
+// writes nothing.
+type watchedWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *watchedWriter) Write(text []byte) (int, error) {
+	if w.err == nil {
+		_, w.err = w.to.Write(text)
+	}
+	return len(text), nil
+}
+
+// runFor does what runOn does, but for errors of stdout.
+func runFor(ctx context.Context, machine command.Machine, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -425,6 +426,39 @@ func TestBrokenRecordings(t *testing.T) {
 		if code != command.ExitFailed || !strings.Contains(stderr, "--audio") || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d, %q; want exit 1 and one line", name, code, stderr)
 		}
+	}
+}
+
+// full is a device without room after some bytes, as /dev/full is.
+type full struct{ room int }
+
+func (f *full) Write(text []byte) (int, error) {
+	n := min(len(text), f.room)
+	if f.room -= n; n < len(text) {
+		return n, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+	}
+	return n, nil
+}
+
+// What cannot be printed is an error. The calibration file is written all the same.
+func TestAResultThatCannotBePrinted(t *testing.T) {
+	f := newFolders(t)
+	for k, args := range [][]string{
+		f.args("--quick"), f.args("--quick", "--json"), {"-o", f.file, "--choose", "sum", "5"}, {"--list"}, {"--help"}, {"--simulate", "list"},
+		f.args("--dry-run"),
+	} {
+		for _, room := range []int{0, 5} {
+			var log bytes.Buffer
+			err := runOn(t.Context(), twoCases(1).Command(), &full{room}, &log, args)
+			code := command.Exit(&log, "calibrate", err)
+			if code != command.ExitFailed || !strings.HasSuffix(log.String(), "calibrate: cannot print all of the result: no space left on device\n") ||
+				k == 0 && !strings.Contains(log.String(), "wrote "+f.file) {
+				t.Errorf("%q: exit %d, %q", args, code, log.String())
+			}
+		}
+	}
+	if _, err := calibration.Load(f.file); err != nil {
+		t.Error(err)
 	}
 }
 
