@@ -145,6 +145,29 @@ func TestRecordedShapes(t *testing.T) {
 	}
 }
 
+// A shape that is asked for twice is one shape. Its calls in a file add up.
+func TestAShapeAskedForTwice(t *testing.T) {
+	f := newFolders(t)
+	record := filepath.Join(f.root, "shapes.txt")
+	if err := os.WriteFile(record, []byte("softmax/rows=3,columns=100 5\nsoftmax/columns=100,rows=3 6\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shape := []string{"--shape", "softmax/rows=3,columns=100", "--shape", "softmax/rows=3,columns=100", "--shape", "softmax/columns=100,rows=3"}
+	for _, c := range []struct {
+		args        []string
+		says, calls string
+	}{
+		{shape, " · 1 shape · ", "softmax/rows=3,columns=100      1  a "},
+		{append(shape, "--shapes", record), " · 1 shape, 1 case · ", "softmax/rows=3,columns=100     11  a "},
+		{append(shape, "--shape", "softmax/rows=4,columns=100"), " · 2 shapes · ", "softmax/rows=4,columns=100      1  a "},
+	} {
+		stdout, stderr, code := calibrateOn(t, withSoftmax(1), f.args(append(c.args, "--budget", "2s")...)...)
+		if code != 0 || !strings.Contains(stderr, c.says) || !strings.Contains(stdout, c.calls) || strings.Count(stdout, "softmax/rows=3,columns=100  ") > 1 {
+			t.Errorf("%q: exit %d, %q\n%s", c.args, code, stderr, stdout)
+		}
+	}
+}
+
 func TestAskedShapesAreRefused(t *testing.T) {
 	f := newFolders(t)
 	for name, want := range map[string]string{
@@ -194,6 +217,16 @@ func TestAskedShapesAreRefused(t *testing.T) {
 	} {
 		if _, stderr, code := calibrateOn(t, withSoftmax(1), f.args(args...)...); code != 2 || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %q", args, code, stderr)
+		}
+	}
+	record := filepath.Join(f.root, "shapes.txt")
+	if err := os.WriteFile(record, []byte("softmax/rows=3,columns=4 2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for flag, value := range map[string]string{"--shape": "softmax/rows=3,columns=4", "--shapes": record} {
+		_, stderr, code := calibrateOn(t, withSoftmax(1), f.args(flag, value, "--ops", "sum")...)
+		if want := "calibrate: " + flag + " with --ops: want one of the two\n"; code != command.ExitUsage || stderr != want {
+			t.Errorf("exit %d, %q, want %q", code, stderr, want)
 		}
 	}
 	if _, _, code := calibrateOn(t, withSoftmax(1), f.args("--shapes", filepath.Join(f.root, "none"))...); code != 1 {

@@ -122,8 +122,10 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if o.picks() && o.given("ops") {
-		return command.Usage("--shape with --ops: want one of the two")
+	for _, flag := range []string{"shape", "shapes"} {
+		if o.given(flag) && o.given("ops") {
+			return command.Usage("--%s with --ops: want one of the two", flag)
+		}
 	}
 	if o.sizes != "" && len(o.asked) > 0 {
 		return command.Usage("--sizes with %s %s: the shape has its sizes (leave one of the two out)", o.asked[0].origin, o.asked[0].Name)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -50,7 +51,7 @@ func (o *options) readName(c dispatch.Called, origin string) error {
 	case err != nil:
 		return command.Usage("%s %.80q: %v", origin, c.Name, err)
 	case whole:
-		o.asked = append(o.asked, asked{s, c, origin})
+		o.ask(asked{s, c, origin})
 		return nil
 	}
 	if _, err := catalogue.Line(&kernels.Backends{}, c.Name); err != nil {
@@ -60,6 +61,22 @@ func (o *options) readName(c dispatch.Called, origin string) error {
 		return command.Usage("%s %s: more than %d lines of shapes", origin, c.Name, mostLines)
 	}
 	return nil
+}
+
+// ask adds a shape. One that is there already, however its axes are ordered, gets more calls if a file has both. Of --shape and a file
+// the file stays, because it asks for the cases of the operation too.
+func (o *options) ask(a asked) {
+	k := slices.IndexFunc(o.asked, func(b asked) bool {
+		return a.Operation == b.Operation && a.Placement == b.Placement && slices.Equal(a.Values, b.Values)
+	})
+	switch {
+	case k < 0:
+		o.asked = append(o.asked, a)
+	case o.asked[k].fromFile():
+		o.asked[k].Calls += min(a.Calls, math.MaxInt64-o.asked[k].Calls)
+	case a.fromFile():
+		o.asked[k] = a
+	}
 }
 
 // picks reports whether the command line asks for lines or shapes.

@@ -45,8 +45,8 @@ func TestPipelines(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	before := hostOf(t, f.file)
-	stdout, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "4s", "--seed", "1")
-	if code != 0 || !strings.Contains(stderr, "wrote the pipelines of "+before.ID) {
+	stdout, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser,synthesiser", "--budget", "4s", "--seed", "1")
+	if code != 0 || !strings.Contains(stderr, " · 1 pipeline · ") || !strings.Contains(stderr, "wrote the pipelines of "+before.ID) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	for _, want := range []string{"PIPELINE     LENGTH", "PREDICTED", "TIMES THE BEST", "synthesiser  1 s by ", "each stage chosen alone", "1.00"} {
