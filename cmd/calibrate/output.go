@@ -95,7 +95,18 @@ func (o *output) load(id string) (*calibration.Index, error) {
 		o.old, o.broken = nil, true
 		return new(calibration.Index), nil
 	}
-	return nil, fmt.Errorf("%w: mend it, or write elsewhere (-o FILE)", err)
+	return nil, orElsewhere(err, "mend it")
+}
+
+// orElsewhere adds to an error about a file that the command can write elsewhere. Unless the error says itself what to do about the
+// file, as those about a whole text or a version do, remedy does.
+func orElsewhere(err error, remedy string) error {
+	for _, says := range []string{"calibrate again", "update crossover"} {
+		if strings.Contains(err.Error(), says) {
+			return fmt.Errorf("%w, or write elsewhere (-o FILE)", err)
+		}
+	}
+	return fmt.Errorf("%w: %s, or write elsewhere (-o FILE)", err, remedy)
 }
 
 // entryIn returns the entry of an id, or nil if there is none. If forced, it also returns nil for an entry that is not
@@ -108,7 +119,7 @@ func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host,
 	case o.force:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%s: %w: mend it, or write elsewhere (-o FILE)", o.output, err)
+	return nil, orElsewhere(fmt.Errorf("%s: %w", o.output, err), "mend it")
 }
 
 // guardSamples refuses to measure if samples of this host are damaged, and to measure some of the cases if the samples of the
@@ -131,7 +142,7 @@ func (o *output) guardSamples(cases []kernels.Case) error {
 			return o.withoutSamples(stay)
 		}
 	case err != nil:
-		return fmt.Errorf("%w: restore it, or write elsewhere (-o FILE)", err)
+		return orElsewhere(err, "restore it")
 	}
 	return nil
 }

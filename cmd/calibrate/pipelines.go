@@ -135,7 +135,7 @@ func entryFor(file *calibration.Index, of *subject, path string) (*calibration.H
 	entry, err := file.Host(of.host.ID)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w: mend it, or write elsewhere (-o FILE)", path, err)
+		return nil, orElsewhere(fmt.Errorf("%s: %w", path, err), "mend it")
 	case entry == nil:
 		return nil, fmt.Errorf("%s has no entry of %s: run calibrate without --pipelines first, or -o FILE names another file", path, of.host.ID)
 	case another(&of.host, entry) != "":

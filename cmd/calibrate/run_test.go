@@ -241,21 +241,24 @@ func TestOutputsThatExcludeEachOther(t *testing.T) {
 }
 
 func TestBrokenOutputIsRefusedAndKept(t *testing.T) {
-	for name, content := range map[string]string{
-		"empty":       "",
-		"truncated":   `{"schema_version": "1.0", "hosts": [`,
-		"not JSON":    "hello",
-		"newer":       `{"schema_version": "3.0", "hosts": []}`,
-		"overlapping": `{"schema_version": "1.0", "hosts": [{"id": "x"}, {"id": "x"}]}`,
+	restore := " (restore it, e.g. from git, or move it away and calibrate again), or write elsewhere (-o FILE)\n"
+	for name, c := range map[string]struct{ content, end string }{
+		"empty":       {"", "the file is empty" + restore},
+		"truncated":   {`{"schema_version": "1.0", "hosts": [`, "the file is cut short" + restore},
+		"not JSON":    {"hello", "looking for beginning of value" + restore},
+		"newer":       {`{"schema_version": "3.0", "hosts": []}`, "; update crossover, or write elsewhere (-o FILE)\n"},
+		"older":       {`{"schema_version": "0.3", "hosts": []}`, "; calibrate again, or write elsewhere (-o FILE)\n"},
+		"overlapping": {`{"schema_version": "1.0", "hosts": [{"id": "x"}, {"id": "x"}]}`, ": mend it, or write elsewhere (-o FILE)\n"},
 	} {
+		content := c.content
 		t.Run(name, func(t *testing.T) {
 			f := newFolders(t)
 			if err := os.WriteFile(f.file, []byte(content), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			_, stderr, code := calibrateOn(t, twoCases(1), f.args()...)
-			if code != command.ExitFailed || !strings.Contains(stderr, "-o FILE") || strings.Contains(stderr, "--force") || strings.Count(stderr, "\n") != 1 {
-				t.Errorf("exit %d, stderr %q; want exit 1 and one line that names -o and not --force", code, stderr)
+			if code != command.ExitFailed || !strings.HasSuffix(stderr, c.end) || strings.Contains(stderr, "--force") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit %d, stderr %q; want exit 1 and one line that ends with %q, without --force", code, stderr, c.end)
 			}
 			if read(t, f.file) != content {
 				t.Error("the file was changed")
