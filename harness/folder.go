@@ -154,18 +154,34 @@ func finished(host string) []string {
 	return folders
 }
 
+// DamagedError is the error of [Find] that there is no run, and that it could not look into a folder, because the entry there cannot
+// be read. Err names the file. The error counts as one that wraps fs.ErrNotExist.
+type DamagedError struct{ Err error }
+
+func (e *DamagedError) Error() string { return e.Err.Error() }
+
+func (e *DamagedError) Unwrap() []error { return []error{fs.ErrNotExist, e.Err} }
+
 // Find returns the run in a host's folder from which an entry of the calibration file was fitted. Its error wraps
 // fs.ErrNotExist if there is none.
 func Find(host string, entry *calibration.Host) (*Run, error) {
+	var damaged error
 	for _, folder := range finished(host) {
 		s, err := loadEntry(folder)
-		if err != nil || !s.isOf(entry) {
+		if err != nil {
+			damaged = err // another folder may hold the run
+			continue
+		}
+		if !s.isOf(entry) {
 			continue
 		}
 		r, err := Load(folder)
 		if err != nil || r.fits(entry) {
 			return r, err
 		}
+	}
+	if damaged != nil {
+		return nil, &DamagedError{damaged}
 	}
 	return nil, fmt.Errorf("%s holds no samples of the entry of %s: %w", host, entry.Created.Format(time.DateTime), fs.ErrNotExist)
 }

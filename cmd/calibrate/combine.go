@@ -52,7 +52,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	case len(stay) == 0 && (o.forgets() || baseErr != nil || !adds(base, r)):
 		return p, nil
 	case errors.Is(baseErr, fs.ErrNotExist):
-		return nil, o.withoutSamples(len(stay))
+		return nil, o.withoutSamples(len(stay), baseErr)
 	case baseErr != nil:
 		return nil, baseErr
 	}

@@ -139,7 +139,7 @@ func (o *output) guardSamples(cases []kernels.Case) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if stay > 0 {
-			return o.withoutSamples(stay)
+			return o.withoutSamples(stay, err)
 		}
 	case err != nil:
 		return orElsewhere(err, "restore it")
@@ -147,10 +147,17 @@ func (o *output) guardSamples(cases []kernels.Case) error {
 	return nil
 }
 
-// withoutSamples is the error that cases of the old entry cannot stay.
-func (o *output) withoutSamples(cases int) error {
-	return fmt.Errorf("%s holds %s of this host that stay, and their samples are not in %s: --data names their folder, "+
-		"-o FILE writes elsewhere", o.output, command.Plural(cases, "case"), o.samples)
+// withoutSamples is the error that cases of the old entry cannot stay, because harness.Find ended with err.
+func (o *output) withoutSamples(cases int, err error) error {
+	stay, their := "stay", "their"
+	if cases == 1 {
+		stay, their = "stays", "its"
+	}
+	what := fmt.Sprintf("%s holds %s of this host that %s, and %s samples", o.output, command.Plural(cases, "case"), stay, their)
+	if damaged, ok := errors.AsType[*harness.DamagedError](err); ok {
+		return orElsewhere(fmt.Errorf("%s cannot be read: %w", what, damaged), "restore it")
+	}
+	return fmt.Errorf("%s are not in %s: --data names their folder, -o FILE writes elsewhere", what, o.samples)
 }
 
 // another says why an entry is of another machine than the old entry of the same id. It returns "" if it is not.
