@@ -150,8 +150,16 @@ func runOn(ctx context.Context, m machine, stdout, stderr io.Writer, args []stri
 
 // ready reads the earlier profile, and tests that results can be written, before time is spent.
 func (o *options) ready() (err error) {
+	if err := o.distinct(); err != nil {
+		return err
+	}
 	if o.before != "" {
 		if o.earlier, err = profiles.Load(o.before); err != nil {
+			return err
+		}
+	}
+	if o.plots != "" { // first, because it makes folders that another output may not be
+		if err := command.Writable(o.plots); err != nil {
 			return err
 		}
 	}
@@ -166,8 +174,72 @@ func (o *options) ready() (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// The charts that --plots draws, without and with --stream.
+var (
+	profileCharts = []string{"gantt.png", "stages.png"}
+	streamCharts  = []string{latencies}
+)
+
+// named is a path that a flag names, or a chart in the folder that it names.
+type named struct{ flag, path string }
+
+// distinct fails if an output would overwrite an input or another output. Only --json may be the file of --before, which is read
+// before anything is written.
+func (o *options) distinct() error {
+	inputs := []named{{"audio", o.audio}, {"calibration", o.calibration}, {"after-idle", o.streaming.afterIdle}, {"before", o.before}}
+	outputs := []named{{"json", o.json}, {"trace", o.trace}}
 	if o.plots != "" {
-		return command.Writable(o.plots)
+		charts := profileCharts
+		if o.stream {
+			charts = streamCharts
+		}
+		outputs = append(outputs, named{"plots", o.plots})
+		for _, chart := range charts {
+			outputs = append(outputs, named{"plots", filepath.Join(o.plots, chart)})
+		}
+	}
+	for i, out := range outputs {
+		for _, in := range inputs {
+			if same(out.path, in.path) && !(out.flag == "json" && in.flag == "before") {
+				return command.Usage("--%s would overwrite %s, which --%s names (want another %s)", out.flag, in.path, in.flag, kindOf(out))
+			}
+		}
+		for _, earlier := range outputs[:i] {
+			if out.flag != earlier.flag && same(out.path, earlier.path) {
+				return command.Usage("--%s and --%s would both write %s (want another %s)", earlier.flag, out.flag, out.path, kindOf(out))
+			}
+		}
 	}
 	return nil
+}
+
+// kindOf says what a flag names.
+func kindOf(n named) string {
+	if n.flag == "plots" {
+		return "folder"
+	}
+	return "file"
+}
+
+// same reports whether two paths name the same file. An empty path names none.
+func same(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(infoA, infoB)
+	}
+	absoluteA, errA := filepath.Abs(a)
+	absoluteB, errB := filepath.Abs(b)
+	if errA != nil || errB != nil || filepath.Base(absoluteA) != filepath.Base(absoluteB) {
+		return false
+	}
+	// A folder of a file that does not exist yet may be a link to the other one.
+	folderA, folderB := filepath.Dir(absoluteA), filepath.Dir(absoluteB)
+	return folderA == folderB || folderA != absoluteA && folderB != absoluteB && same(folderA, folderB)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"image/png"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -263,6 +264,55 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// No output overwrites an input or another output, by whatever path they are named, and nothing is written then.
+func TestOutputsOverwriteNothing(t *testing.T) {
+	dir := t.TempDir()
+	song, text := filepath.Join(dir, "gantt.png"), []byte("kept") // a recording under the name of a chart
+	for _, path := range []string{song, filepath.Join(dir, "cal.json"), filepath.Join(dir, "latencies.png")} {
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"--audio DIR/gantt.png --calibration DIR/cal.json --json DIR/./cal.json", "--json would overwrite DIR/cal.json, which --calibration names (want another file)"},
+		{"--audio DIR/gantt.png --calibration DIR/cal.json --trace LINK/cal.json", "--trace would overwrite DIR/cal.json, which --calibration names"},
+		{"--audio DIR/gantt.png --json DIR/gantt.png", "--json would overwrite DIR/gantt.png, which --audio names"},
+		{"--audio DIR/gantt.png --trace DIR/cal.json --before DIR/cal.json", "--trace would overwrite DIR/cal.json, which --before names"},
+		{"--audio DIR/gantt.png --json DIR/q.json --trace DIR/q.json", "--json and --trace would both write DIR/q.json (want another file)"},
+		{"--audio DIR/gantt.png --json DIR/new/q.json --trace LINK/new/q.json", "--json and --trace would both write LINK/new/q.json"},
+		{"--audio DIR/gantt.png --plots LINK", "--plots would overwrite DIR/gantt.png, which --audio names (want another folder)"},
+		{"--audio x.wav --json DIR/new/stages.png --plots DIR/new", "--json and --plots would both write DIR/new/stages.png"},
+		{"--audio x.wav --trace DIR/new --plots DIR/new", "--trace and --plots would both write DIR/new"},
+		{"--audio x.wav --json calibration.json --calibration calibration.json", "--json would overwrite calibration.json, which --calibration names"},
+		{"--stream --json DIR/cal.json --after-idle DIR/cal.json", "--json would overwrite DIR/cal.json, which --after-idle names"},
+		{"--stream --after-idle DIR/latencies.png --plots DIR", "--plots would overwrite DIR/latencies.png, which --after-idle names"},
+	} {
+		paths := strings.NewReplacer("DIR", dir, "LINK", link)
+		var out strings.Builder
+		err := runOn(t.Context(), onProcessor(), &out, &out, strings.Fields(paths.Replace(test.args)))
+		if code := command.Exit(io.Discard, "profile", err); code != command.ExitUsage || !strings.Contains(err.Error(), paths.Replace(test.want)) {
+			t.Errorf("%s: exit code %d, %v; want a usage error that says %q", test.args, code, err, test.want)
+		}
+	}
+	all, err := os.ReadDir(dir)
+	if err != nil || len(all) != 3 {
+		t.Errorf("the folder has %v (%v), want the three files", all, err)
+	}
+	for _, one := range all {
+		if got, err := os.ReadFile(filepath.Join(dir, one.Name())); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s holds %q (%v)", one.Name(), got, err)
+		}
+	}
+	// A comparison may replace the earlier profile.
+	if err := (&options{json: song, before: song}).distinct(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInterruptedProfile(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -311,7 +361,10 @@ func TestFilesOfAProfile(t *testing.T) {
 	if err != nil || len(file.Events) < 5*5 {
 		t.Errorf("a trace of %d events (%v)", len(file.Events), err)
 	}
-	for _, name := range []string{"gantt.png", "stages.png"} {
+	if drawn, err := os.ReadDir(path("plots")); err != nil || len(drawn) != len(profileCharts) {
+		t.Errorf("the charts are %v (%v), want %q", drawn, err, profileCharts)
+	}
+	for _, name := range profileCharts {
 		f, err := os.Open(filepath.Join(path("plots"), name))
 		if err != nil {
 			t.Fatal(err)

@@ -179,7 +179,7 @@ func (s *streaming) play(ctx context.Context, m machine, stdout, stderr io.Write
 		}
 	}
 	if s.plots != "" {
-		to := filepath.Join(s.plots, "latencies.png")
+		to := filepath.Join(s.plots, latencies)
 		if err := plots.Save(context.WithoutCancel(ctx), to, func() *plots.Chart { return picture(report) }); err != nil {
 			return fmt.Errorf("--plots %s: %w", s.plots, command.Cause(err))
 		}
@@ -203,6 +203,9 @@ func (s *streaming) tune(ctx context.Context, o *stream.Options, serial songs.En
 	o.Routes = append(o.Routes, tuned)
 	return nil
 }
+
+// latencies is the file of the chart.
+const latencies = "latencies.png"
 
 // save writes a report to a file.
 func save(r *stream.Report, file string) error {
