@@ -127,6 +127,9 @@ func (p *Profile) check() error {
 			}
 		}
 	}
+	if len(p.Stages) == 0 {
+		return errors.New("there are no stages")
+	}
 	return nil
 }
 

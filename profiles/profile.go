@@ -17,6 +17,7 @@ type Profile struct {
 	Plan       string    `json:"plan"`      // best, stages, processor or gpu
 	Recording  string    `json:"recording"` // or what a call computes, if Samples is 0
 	Samples    int       `json:"samples"`
+	Recorded   int       `json:"recorded_samples,omitempty"` // of the recording if it was repeated to Samples, else 0
 	SampleRate float64   `json:"sample_rate_hz"`
 	Loading    float64   `json:"loading_seconds,omitempty"` // of the recording, once, before all calls; 0 if it was generated
 
@@ -31,12 +32,16 @@ type Profile struct {
 	Median []Span `json:"median_call"`
 }
 
-// Input says what calls computed on: "song.wav, 10 s at 22050 Hz".
+// Input says what calls computed on: "song.wav, 10 s at 22050 Hz", or "song.wav, repeated from 0.5 s to 10 s at 22050 Hz".
 func (p *Profile) Input() string {
 	if p.Samples == 0 || !(p.SampleRate > 0) {
 		return p.Recording
 	}
-	return fmt.Sprintf("%s, %.4g s at %.0f Hz", p.Recording, float64(p.Samples)/p.SampleRate, p.SampleRate)
+	repeated := ""
+	if p.Recorded > 0 {
+		repeated = fmt.Sprintf("repeated from %.4g s to ", float64(p.Recorded)/p.SampleRate)
+	}
+	return fmt.Sprintf("%s, %s%.4g s at %.0f Hz", p.Recording, repeated, float64(p.Samples)/p.SampleRate, p.SampleRate)
 }
 
 // Stage is what one stage, list of kernels or move of data took. A call of a long recording computes some stages several times,

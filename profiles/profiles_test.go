@@ -46,6 +46,19 @@ func TestBuilder(t *testing.T) {
 	}
 }
 
+// The input of calls is told with the length of the recording if that was repeated.
+func TestInput(t *testing.T) {
+	for want, p := range map[string]Profile{
+		"128 steps":                  {Recording: "128 steps"},
+		"song.wav, 10 s at 22050 Hz": {Recording: "song.wav", Samples: 220500, SampleRate: 22050},
+		"song.wav, repeated from 0.5 s to 10 s at 22050 Hz": {Recording: "song.wav", Samples: 220500, Recorded: 11025, SampleRate: 22050},
+	} {
+		if got := p.Input(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A stage that some calls lack has a time of 0 there.
 func TestBuilderOfUnlikeCalls(t *testing.T) {
 	var b Builder
@@ -289,6 +302,8 @@ func TestLoadRefuses(t *testing.T) {
 		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "median_call": [{"begin_seconds": 2}]}`:                               "lasts from 2 to 0",
 		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "stages": [{"wall_seconds": [1], "device": [{"wait_seconds": -1}]}]}`: "the device of \"\" has a time of -1 seconds",
 		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "median_call": [{"device": {"copy_in_seconds": -3}}]}`:                "the device of \"\" has a time of -3 seconds",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "stages": null}`:                                                      "there are no stages",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "stages": []}`:                                                        "there are no stages",
 		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0]} {}`:                                                                   "after top-level value",
 	} {
 		path := filepath.Join(t.TempDir(), "p.json")

@@ -216,8 +216,8 @@ func printFaults(r *stream.Report, stdout io.Writer) {
 		if f.WorstLeaving > 0 {
 			worst = milli(f.WorstLeaving)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%d\t%d\n", f.Cause, at(&f.BeganSeconds), at(f.LeftSeconds), f.LateLeaving, worst,
-			at(f.OverSeconds), at(f.BackSeconds), f.LateAway, f.LateBack, f.Changes)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Cause, at(&f.BeganSeconds), at(f.LeftSeconds), command.Thousands(f.LateLeaving), worst,
+			at(f.OverSeconds), at(f.BackSeconds), command.Thousands(f.LateAway), command.Thousands(f.LateBack), f.Changes)
 	}
 	t.Flush()
 }

@@ -44,6 +44,7 @@ type subject struct {
 
 	recording string // or what a call computes
 	samples   int    // of the recording; 0 without one
+	recorded  int    // samples of a recording that was repeated because it is short; 0 if it was not
 	rate      float64
 }
 
@@ -87,6 +88,9 @@ func newSubject(b *kernels.Backends, d *dispatch.Dispatcher, pipeline string, re
 	}
 	if slices.Contains(onRecordings, pipeline) {
 		s.recording, s.samples, s.rate = recording.Name, len(session.Calls[0][0]), recording.SampleRate
+		if n := len(recording.Samples); n < s.samples {
+			s.recorded = n
+		}
 	}
 	return s, nil
 }
@@ -134,6 +138,9 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		return err
 	}
 	s, err := newSubject(m.Backends, d, o.pipeline, recording)
+	if err != nil && o.audio != "" {
+		return fmt.Errorf("--audio %s, with %g samples a second: %w", o.audio, recording.SampleRate, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -148,7 +155,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		return err
 	}
 	p.Created, p.Commit, p.Pipeline, p.Plan = time.Now().UTC().Truncate(time.Second), command.Commit(), o.pipeline, o.plan
-	p.Recording, p.Samples, p.SampleRate, p.Loading = s.recording, s.samples, s.rate, loading
+	p.Recording, p.Samples, p.Recorded, p.SampleRate, p.Loading = s.recording, s.samples, s.recorded, s.rate, loading
 	_, p.Host = command.HostFacts()
 	if p.Roofs, err = m.roofs(ctx, p); err != nil {
 		return interrupted(ctx, err)

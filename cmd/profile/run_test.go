@@ -101,6 +101,17 @@ func TestProfilePrintsEveryStage(t *testing.T) {
 	}
 }
 
+// What calls allocate is told in the singular, too.
+func TestAllocationsInWords(t *testing.T) {
+	for want, of := range map[string][2]float64{"allocates 0 times, 0 bytes\n": {0, 0}, "allocates 1 time, 1 byte\n": {1, 1}, "allocates 2 times, 48 bytes\n": {2, 48}} {
+		var out strings.Builder
+		p := &profiles.Profile{Calls: []float64{1e-3}, Between: []float64{0}, Allocations: of[0], Allocated: of[1]}
+		if err := report(&out, p); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v, no %q in\n%s", err, want, out.String())
+		}
+	}
+}
+
 // Calls that differ much, and a plan that is faster than the best one, are told.
 func TestWhatAProfileDoubts(t *testing.T) {
 	quiet := []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1.1}
@@ -135,7 +146,7 @@ func TestEveryPipeline(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"separator": {[]string{"--audio", song}, []string{"separator of song.wav, 20.02 s at 22050 Hz, plan best, 5 calls", "spectra", "columns", "transfer",
+		"separator": {[]string{"--audio", song}, []string{"separator of song.wav, repeated from 0.1361 s to 20.02 s at 22050 Hz, plan best, 5 calls", "spectra", "columns", "transfer",
 			"encoder", "gelu", "glu", "norm", "rows", "attention", "lstm", "decoder", "y "}},
 		"synthesiser": {nil, []string{"synthesiser of 1 s by 256 samples, plan best, 5 calls", "voices", "mix", "filter", "compressor", "reverb"}},
 		"decoder": {nil, []string{"decoder of 128 steps of width 512, plan best, 5 calls", "norm", "query", "key", "keys", "values", "transfer", "attention",
@@ -226,6 +237,7 @@ func TestRefusals(t *testing.T) {
 		}
 		return path
 	}
+	low := wav(t, 100, 1, 3000, beating)
 	odd := bytes.Clone(text)
 	binary.LittleEndian.PutUint32(odd[40:], 5999)
 	for _, test := range []struct {
@@ -244,6 +256,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{"--audio", good, "--plan", "gpu"}, "no stage can run on a GPU here", 1},
 		{[]string{"--audio", good, "--calls", "4"}, "want 5 to", 2},
 		{[]string{"--audio", good, "--before", file("p.json", []byte("{}"))}, "want a file that --json has written", 1},
+		{[]string{"--audio", low}, "--audio " + low + ", with 100 samples a second: tempo: frames every 512 samples", 1},
 		{[]string{"--audio", good, "--json", filepath.Join(good, "p.json")}, "cannot write to", 1},
 		{[]string{"--audio", good, "--calibration", file("c.json", []byte("{"))}, "c.json", 1},
 		{[]string{}, "--audio: no recording is named", 2},

@@ -226,7 +226,7 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 		if route.Blocks == 0 {
 			continue // a spare route that was not needed
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", route.Name, command.Thousands(route.Blocks), route.Underruns, milli(c.P50),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", route.Name, command.Thousands(route.Blocks), command.Thousands(route.Underruns), milli(c.P50),
 			rare(c.P95, 20, route.Blocks), rare(c.P99, 100, route.Blocks), rare(c.P999, rarest, route.Blocks), milli(c.Worst),
 			rare(l.P999, rarest, route.Blocks), milli(l.Worst))
 	}
@@ -275,15 +275,17 @@ func findings(r *stream.Report) (all []string) {
 	case blocks == 0:
 		return []string{"Nothing was measured."}
 	case r.Fast:
-		say("%d of %s blocks took longer than their deadline.", underruns, command.Thousands(blocks))
+		say("%s of %s blocks took longer than their deadline.", command.Thousands(underruns), command.Thousands(blocks))
 	default:
-		say("%d of %s blocks were not done in time, and %d of them were not begun, because their time was over.", underruns,
-			command.Thousands(blocks), r.Skipped)
+		say("%s of %s blocks were not done in time, and %s of them were not begun, because their time was over.", command.Thousands(underruns),
+			command.Thousands(blocks), command.Thousands(r.Skipped))
 		say("The goroutine woke %s after a block's time in the median, and at worst %s.", milli(r.Wake.P50), milli(r.Wake.Worst))
 	}
 	switch {
-	case r.Silent > 0:
-		say("%d blocks of a stream were silent, because every implementation of a stage failed: %s.", r.Silent, r.Failure)
+	case r.Silent == 1:
+		say("1 block of a stream was silent, because every implementation of a stage failed: %s.", r.Failure)
+	case r.Silent > 1:
+		say("%s blocks of a stream were silent, because every implementation of a stage failed: %s.", command.Thousands(r.Silent), r.Failure)
 	case r.Failure != "":
 		say("A route did not go on where another one was, so that a sound was cut: %s.", r.Failure)
 	}

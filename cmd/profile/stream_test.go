@@ -200,6 +200,20 @@ Streams could go back to the GPU after 9.0 s: heat.`
 	if got := strings.Join(findings(r), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	for _, test := range []struct {
+		r    stream.Report
+		want string
+	}{
+		{stream.Report{Skipped: 32442, Routes: []stream.RouteReport{{Name: stream.Warm, Blocks: 633, Underruns: 633}}},
+			"33 075 of 33 075 blocks were not done in time, and 32 442 of them were not begun"},
+		{stream.Report{Fast: true, Routes: []stream.RouteReport{{Name: stream.Warm, Blocks: 5000, Underruns: 4000}}}, "4 000 of 5 000 blocks took longer"},
+		{stream.Report{Skipped: 1, Silent: 1}, "1 block of a stream was silent"},
+		{stream.Report{Skipped: 1, Silent: 1234}, "1 234 blocks of a stream were silent"},
+	} {
+		if got := strings.Join(findings(&test.r), "\n"); !strings.Contains(got, test.want) {
+			t.Errorf("%q is not in\n%s", test.want, got)
+		}
+	}
 	few := &stream.Report{DeadlineSeconds: 0.01, HeapGrowthBytes: -1, ResidentGrowthBytes: new(int64), Failure: "no memory", Routes: []stream.RouteReport{
 		{Name: stream.Warm, Blocks: 99, Compute: times(1e-3, 2e-3), Each: times(1e-3, 2e-3)},
 		{Name: stream.Serial, Blocks: 100, Compute: times(1e-3, 2e-3)}, {Name: stream.Pooled, Blocks: 99, Compute: times(2e-3, 2e-3)}}}
