@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"image/color"
+	"os"
 	"path/filepath"
 
 	"gonum.org/v1/plot"
@@ -79,7 +81,7 @@ func drawCoverage(path string, rows []proof.Coverage, runs int) error {
 	bars.Color = colours[0]
 	p.Add(band, bars, dots)
 	p.NominalX(names...)
-	return p.Save(8*vg.Inch, 4*vg.Inch, path)
+	return save(p, 4*vg.Inch, path)
 }
 
 // drawRegret draws the regret of each scenario over the blocks that each budget sufficed for. Both axes are logarithmic.
@@ -117,5 +119,26 @@ func drawRegret(path string, rows []proof.Regret, runs int) error {
 	goal.Color, goal.Dashes = color.Gray{0x80}, []vg.Length{vg.Points(2), vg.Points(2)}
 	p.Add(goal)
 	p.Legend.Add("2 %", goal)
-	return p.Save(8*vg.Inch, 5*vg.Inch, path)
+	return save(p, 5*vg.Inch, path)
+}
+
+// save writes a chart to a PNG file through a temporary one, so that an interrupted or failed write leaves the old chart.
+func save(p *plot.Plot, height vg.Length, path string) error {
+	image, err := p.WriterTo(8*vg.Inch, height, "png")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".plot-*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
+	}
+	defer os.Remove(f.Name())
+	_, err = image.WriteTo(f)
+	if err = cmp.Or(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
+	}
+	return nil
 }

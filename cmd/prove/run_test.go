@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -130,6 +132,46 @@ func TestInterrupted(t *testing.T) {
 		if code := command.Exit(&errs, "prove", run(ctx, io.Discard, io.Discard, args)); code != command.ExitInterrupted || errs.String() != "prove: interrupted\n" {
 			t.Errorf("%v: exit %d, %q", args, code, errs.String())
 		}
+	}
+}
+
+// A chart is replaced as a whole: whoever has the old file open, or another name of it, keeps what it holds. So a write that
+// fails halfway leaves the old chart.
+func TestChartsAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	for name, draw := range map[string]func(path string) error{
+		"coverage.png": func(path string) error { return drawCoverage(path, []proof.Coverage{{Scenario: "a"}}, 1) },
+		"regret.png": func(path string) error {
+			return drawRegret(path, []proof.Regret{{Scenario: "a", Blocks: 10, Mean: 0.1}, {Scenario: "a", Blocks: 100, Mean: 0.01}}, 1)
+		},
+	} {
+		path, kept := filepath.Join(dir, name), filepath.Join(t.TempDir(), "kept")
+		if err := os.WriteFile(path, []byte("an old chart"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(path, kept); err != nil {
+			t.Skip(err)
+		}
+		if err := draw(path); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		image, err := os.ReadFile(path)
+		if err != nil || !bytes.HasPrefix(image, []byte("\x89PNG")) {
+			t.Errorf("%s is no image (%v)", name, err)
+		}
+		if old, err := os.ReadFile(kept); err != nil || string(old) != "an old chart" {
+			t.Errorf("%s was written into the old file (%v)", name, err)
+		}
+		folder := filepath.Join(dir, "folder.png")
+		if err := os.MkdirAll(filepath.Join(folder, "full"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := draw(folder); err == nil || !strings.Contains(err.Error(), folder) {
+			t.Errorf("%s in place of a folder: %v", name, err)
+		}
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 3 {
+		t.Errorf("the folder has %v (%v), want two charts and a folder", all, err)
 	}
 }
 
