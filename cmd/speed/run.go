@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,10 +50,48 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	if done || err != nil {
 		return nil, done, err
 	}
+	return o, false, o.check(flags.Changed)
+}
+
+// check fails if a flag is out of its range, or says nothing beside the others. given reports whether the command line has a flag.
+func (o *options) check(given func(flag string) bool) error {
 	if o.runs < leastRuns {
-		return nil, false, command.Usage("--runs %d: want at least %d", o.runs, leastRuns)
+		return command.Usage("--runs %d: want at least %d", o.runs, leastRuns)
 	}
-	return o, false, nil
+	for _, flag := range []string{"budget", "earlier"} {
+		if given(flag) && !o.plans {
+			return command.Usage("--%s: it is about plans (want --plans, too)", flag)
+		}
+	}
+	if o.budget < time.Second || o.budget > 24*time.Hour {
+		return command.Usage("--budget %v: want a duration from 1s to 24h, e.g. 2m", o.budget)
+	}
+	if _, err := pattern(o.rows); err != nil {
+		return err
+	}
+	if given("api") {
+		return o.checkAPI()
+	}
+	return nil
+}
+
+// checkAPI fails if --api names no GPU API of this system. Whether that has a device is not tested here.
+func (o *options) checkAPI() error {
+	var known []string
+	for _, b := range kernels.Here().GPUs {
+		known = append(known, b.API)
+	}
+	switch {
+	case o.plans:
+		return command.Usage("--api: it says nothing about plans, which are compared on all of them (leave it or --plans out)")
+	case len(known) == 0:
+		return command.Usage("--api %q: Crossover knows no GPU API on this system (leave it out)", o.api)
+	case o.api == "":
+		return command.Usage("--api is empty: want %s (see speed --help)", strings.Join(known, " or "))
+	case !slices.Contains(known, o.api):
+		return command.Usage("--api %q: no such GPU API on this system (want %s)", o.api, strings.Join(known, " or "))
+	}
+	return nil
 }
 
 // run runs the command on this machine.
@@ -74,11 +113,10 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	return measureOn(ctx, device, rows(catalogue.Cases(kernels.Here())), o, stdout, stderr)
 }
 
-// openDevice returns the device of an API, or of the first API that has one.
+// openDevice returns the device of an API of this system, or of the first one that has a device.
 func openDevice(api string) (*gpu.Device, error) {
-	var missing, known []string
+	var missing []string
 	for _, b := range kernels.Here().GPUs {
-		known = append(known, b.API)
 		if api != "" && api != b.API {
 			continue
 		}
@@ -87,9 +125,6 @@ func openDevice(api string) (*gpu.Device, error) {
 			return device, nil
 		}
 		missing = append(missing, err.Error())
-	}
-	if api != "" && len(missing) == 0 {
-		return nil, fmt.Errorf("%q is no GPU API of this system (have %q)", api, known)
 	}
 	if len(missing) == 0 {
 		return nil, errors.New("there is no GPU API that Crossover knows on this system")

@@ -35,6 +35,16 @@ func TestCommandLine(t *testing.T) {
 		"too few runs":    {[]string{"--runs", "9"}, "--runs 9: want at least 10"},
 		"unknown flag":    {[]string{"--fast"}, "unknown flag: --fast (see speed --help)"},
 		"not an argument": {[]string{"fft"}, `unexpected argument "fft"`},
+		"negative budget": {[]string{"--plans", "--budget", "-5s"}, "--budget -5s: want a duration from 1s to 24h"},
+		"no budget":       {[]string{"--plans", "--budget", "0s"}, "--budget 0s: want"},
+		"hardly a budget": {[]string{"--plans", "--budget", "1ms"}, "--budget 1ms: want"},
+		"days":            {[]string{"--plans", "--budget", "99h"}, "--budget 99h0m0s: want"},
+		"budget of rows":  {[]string{"--budget", "10s"}, "--budget: it is about plans (want --plans, too)"},
+		"earlier rows":    {[]string{"--earlier", "plans.json"}, "--earlier: it is about plans (want --plans, too)"},
+		"no pattern":      {[]string{"--rows", "("}, `--rows "(": error parsing regexp`},
+		"unknown API":     {[]string{"--api", "nope"}, `--api "nope": `},
+		"empty API":       {[]string{"--api="}, "--api "},
+		"API of plans":    {[]string{"--plans", "--api", "cuda"}, "--api: it says nothing about plans"},
 	} {
 		_, stderr, code := exit(t, test.args...)
 		if code != command.ExitUsage || !strings.Contains(stderr, test.want) || strings.Count(stderr, "\n") != 1 {
@@ -50,7 +60,11 @@ func TestNoDevice(t *testing.T) {
 	if kernels.Here().HasGPU() {
 		t.Skip("needs a machine without a GPU")
 	}
-	for _, args := range [][]string{nil, {"--api", "nonesuch"}} {
+	lines := [][]string{nil}
+	for _, b := range kernels.Here().GPUs {
+		lines = append(lines, []string{"--api", b.API})
+	}
+	for _, args := range lines {
 		stdout, stderr, code := exit(t, args...)
 		if code != command.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %q, %q; want exit 1 and one line", args, code, stdout, stderr)
