@@ -23,6 +23,7 @@ import (
 
 func TestFaultFlag(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
+		{"--fault=", "--fault is empty: want NAME@SECONDS or NAME@SECONDS+DURATION, such as thermal@10+5"},
 		{"--fault heat@5", `--fault "heat@5": no such fault (want thermal, memory, busy, lost, as in thermal@10+5)`},
 		{"--fault thermal", `--fault "thermal": it has no time (want NAME@SECONDS or NAME@SECONDS+DURATION, such as thermal@10+5)`},
 		{"--fault thermal@", `"" is no time (want NAME@SECONDS`},

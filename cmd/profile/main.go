@@ -92,7 +92,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 				return nil, false, command.Usage("--%s: it says nothing about streams (leave it or --stream out)", name)
 			}
 		}
-		return o, false, o.streaming.check(o, flags.Changed("pipeline"))
+		return o, false, o.streaming.check(o, flags.Changed("pipeline"), flags.Changed("fault"))
 	}
 	for _, name := range streamFlags {
 		if flags.Changed(name) {

@@ -63,8 +63,9 @@ var streamFlags = []string{"block", "rate", "streams", "seconds", "after-idle", 
 // profileFlags are the flags that say nothing with --stream.
 var profileFlags = []string{"plan", "calls", "before", "trace", "signposts"}
 
-// check completes the flags of --stream, and fails if one is out of its range.
-func (s *streaming) check(o *options, named bool) error {
+// check completes the flags of --stream, and fails if one is out of its range. named and faulty report whether the command line
+// has --pipeline and --fault.
+func (s *streaming) check(o *options, named, faulty bool) error {
 	s.audio, s.calibration, s.json, s.plots, s.pipeline = o.audio, o.calibration, o.json, o.plots, synthesiser
 	switch {
 	case named:
@@ -89,6 +90,9 @@ func (s *streaming) check(o *options, named bool) error {
 		return command.Usage("--pipeline effects: no recording is named (want a PCM WAV file, such as --audio song.wav)")
 	case s.pipeline == synthesiser && s.audio != "":
 		return command.Usage("--audio %s: the synthesiser plays no recording (want --pipeline effects)", s.audio)
+	}
+	if faulty && len(s.fault) == 0 { // a variable that a script has not set
+		return command.Usage("--fault is empty: %s", faultForm)
 	}
 	return s.checkFaults()
 }
@@ -217,8 +221,8 @@ func save(r *stream.Report, file string) error {
 }
 
 func (s *streaming) print(r *stream.Report, stdout io.Writer) {
-	fmt.Fprintf(stdout, "%s: %s of %d samples at %g Hz, so a block is due every %s; %s of audio in %s\n\n", r.Pipeline,
-		command.Plural(r.Streams, "stream"), r.Block, r.RateHz, milli(r.DeadlineSeconds), clockTime(r.AudioSeconds), clockTime(r.WallSeconds))
+	fmt.Fprintf(stdout, "%s: %s of %s at %g Hz, so a block is due every %s; %s of audio in %s\n\n", r.Pipeline,
+		command.Plural(r.Streams, "stream"), command.Plural(r.Block, "sample"), r.RateHz, milli(r.DeadlineSeconds), clockTime(r.AudioSeconds), clockTime(r.WallSeconds))
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ROUTE\tBLOCKS\tUNDERRUNS\tCOMPUTED IN: MEDIAN\tP95\tP99\tP99.9\tWORST\tDONE AFTER ITS TIME: P99.9\tWORST")
 	for _, route := range r.Routes {
@@ -381,7 +385,7 @@ func picture(r *stream.Report) *plots.Chart {
 	facts, id := command.HostFacts()
 	about := plots.Latencies{
 		Title: fmt.Sprintf("How long until a block of the %s is done", r.Pipeline),
-		About: []string{command.Plural(r.Streams, "stream"), fmt.Sprintf("%d samples at %g Hz", r.Block, r.RateHz), clockTime(r.AudioSeconds) + " of audio"},
+		About: []string{command.Plural(r.Streams, "stream"), fmt.Sprintf("%s at %g Hz", command.Plural(r.Block, "sample"), r.RateHz), clockTime(r.AudioSeconds) + " of audio"},
 		Caption: []string{facts.Chip, command.Plural(facts.Cores, "core"), id, host.Observe().OSVersion, runtime.Version(),
 			time.Now().UTC().Format("2006-01-02 15:04 UTC"), "routes take turns, block by block"},
 		DeadlineSeconds: r.DeadlineSeconds,

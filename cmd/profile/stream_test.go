@@ -214,6 +214,14 @@ Streams could go back to the GPU after 9.0 s: heat.`
 			t.Errorf("%q is not in\n%s", test.want, got)
 		}
 	}
+	var out strings.Builder
+	(&streaming{}).print(&stream.Report{Pipeline: "effects", Streams: 3, Block: 1, RateHz: 44100, Routes: []stream.RouteReport{
+		{Name: stream.Warm, Blocks: 5000, Underruns: 4000}}}, &out)
+	for _, want := range []string{"effects: 3 streams of 1 sample at 44100 Hz", "warm   5 000   4 000 "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
 	few := &stream.Report{DeadlineSeconds: 0.01, HeapGrowthBytes: -1, ResidentGrowthBytes: new(int64), Failure: "no memory", Routes: []stream.RouteReport{
 		{Name: stream.Warm, Blocks: 99, Compute: times(1e-3, 2e-3), Each: times(1e-3, 2e-3)},
 		{Name: stream.Serial, Blocks: 100, Compute: times(1e-3, 2e-3)}, {Name: stream.Pooled, Blocks: 99, Compute: times(2e-3, 2e-3)}}}

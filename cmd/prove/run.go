@@ -70,6 +70,9 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	if *runs < 1 || *runs > mostRuns {
 		return command.Usage("--runs %d: want 1 to %d", *runs, mostRuns)
 	}
+	if flags.Changed("only") && len(*only) == 0 { // a variable that a script has not set
+		return command.Usage("--only is empty: want some of %s", strings.Join(names, ", "))
+	}
 	chosen, err := choose(*only)
 	if err != nil {
 		return err
@@ -110,7 +113,7 @@ func tables(ctx context.Context, stdout io.Writer, chosen []study, luck string, 
 		machines += " with the luck of " + luck
 	}
 	for _, s := range chosen {
-		fmt.Fprintf(stdout, "%s: %s (%s, %d runs a scenario, seed %d)\n\n", s.name, s.about, machines, runs, seed)
+		fmt.Fprintf(stdout, "%s: %s (%s, %s a scenario, seed %d)\n\n", s.name, s.about, machines, command.Plural(runs, "run"), seed)
 		w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
 		if err := s.print(ctx, w, withLuck(s.scenarios(), lucks), runs, seed); err != nil {
 			return err

@@ -104,7 +104,7 @@ func TestHostOfSeveralRuns(t *testing.T) {
 
 func TestLuckOfARealHost(t *testing.T) {
 	out, code := prove("--only", "coverage", "--runs", "1", "--luck", hostOf(t, 2))
-	for _, want := range []string{"modelled machines with the luck of ", "there and back"} {
+	for _, want := range []string{"modelled machines with the luck of ", ", 1 run a scenario, ", "there and back"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, and the tables do not say %q:\n%s", code, want, out)
 		}
@@ -176,7 +176,7 @@ func TestChartsAreReplaced(t *testing.T) {
 }
 
 func TestWrongCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"--only", "nothing"}, {"--runs", "0"}, {"--runs", "10001"}, {"--runs", "999999999999"}, {"--plots", "x", "--runs", "10001"}, {"--runs", "x"}, {"table"}, {"--only", "extra", "--data", "x"}, {"--data", "x", "--plots", "y"}, {"--luck", "x", "--data", "y"}} {
+	for _, args := range [][]string{{"--only", "nothing"}, {"--only="}, {"--only=", "--plots", "x"}, {"--runs", "0"}, {"--runs", "10001"}, {"--runs", "999999999999"}, {"--plots", "x", "--runs", "10001"}, {"--runs", "x"}, {"table"}, {"--only", "extra", "--data", "x"}, {"--data", "x", "--plots", "y"}, {"--luck", "x", "--data", "y"}} {
 		if out, code := prove(args...); code != command.ExitUsage {
 			t.Errorf("%q: exit %d, want %d:\n%s", args, code, command.ExitUsage, out)
 		}
