@@ -186,7 +186,7 @@ func (o *options) placeOutputs() {
 	if o.simulate != "" && !o.given("output") {
 		o.output = o.simulatedFolder() + ".json"
 	}
-	if same(o.output, defaultOutput) {
+	if command.SamePlace(o.output, defaultOutput) {
 		return
 	}
 	beside := strings.TrimSuffix(o.output, filepath.Ext(o.output))
@@ -218,7 +218,7 @@ func (o *options) checkOutputs() error {
 
 // within reports whether a path is a place or lies below it.
 func within(path, place string) bool {
-	if same(path, place) {
+	if command.SamePlace(path, place) {
 		return true
 	}
 	below, errBelow := filepath.Abs(path)
@@ -228,18 +228,6 @@ func within(path, place string) bool {
 	}
 	below, err := filepath.Rel(above, below)
 	return err == nil && filepath.IsLocal(below)
-}
-
-// same reports whether two paths name the same place.
-func same(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(infoA, infoB)
-	}
-	absoluteA, errA := filepath.Abs(a)
-	absoluteB, errB := filepath.Abs(b)
-	return errA == nil && errB == nil && absoluteA == absoluteB
 }
 
 // again returns a command line that fits the samples in a folder, writes to the same places as this command line, and treats what

@@ -158,7 +158,7 @@ func (o *output) place(p *publication) (err error) {
 		behind = append(behind, p.measured)
 	}
 	for _, r := range behind {
-		if r != nil && !same(r.Folder, p.run.Folder) && o.holds(r.Folder) {
+		if r != nil && !command.SamePlace(r.Folder, p.run.Folder) && o.holds(r.Folder) {
 			harness.Discard(r.Folder)
 		}
 	}
@@ -167,7 +167,7 @@ func (o *output) place(p *publication) (err error) {
 }
 
 // holds reports whether a folder lies among the runs of the host.
-func (o *output) holds(folder string) bool { return same(filepath.Dir(folder), o.samples) }
+func (o *output) holds(folder string) bool { return command.SamePlace(filepath.Dir(folder), o.samples) }
 
 // has reports whether a file has an entry with an id, valid or not.
 func has(file *calibration.Index, id string) bool {

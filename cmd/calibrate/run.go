@@ -206,7 +206,7 @@ func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 		return fmt.Errorf("--from: %s holds no samples, because its run ended before the first ones: want another folder, or run calibrate without --from",
 			r.Folder)
 	}
-	if !same(r.Folder, o.from) {
+	if !command.SamePlace(r.Folder, o.from) {
 		fmt.Fprintf(stderr, "calibrate: %s holds runs; this fits the newest, %s\n", o.from, r.Folder)
 	}
 	if r.Entry.Edited {

@@ -203,12 +203,12 @@ func (o *options) distinct() error {
 	}
 	for i, out := range outputs {
 		for _, in := range inputs {
-			if same(out.path, in.path) && !(out.flag == "json" && in.flag == "before") {
+			if command.SamePlace(out.path, in.path) && !(out.flag == "json" && in.flag == "before") {
 				return command.Usage("--%s would overwrite %s, which --%s names (want another %s)", out.flag, in.path, in.flag, kindOf(out))
 			}
 		}
 		for _, earlier := range outputs[:i] {
-			if out.flag != earlier.flag && same(out.path, earlier.path) {
+			if out.flag != earlier.flag && command.SamePlace(out.path, earlier.path) {
 				return command.Usage("--%s and --%s would both write %s (want another %s)", earlier.flag, out.flag, out.path, kindOf(out))
 			}
 		}
@@ -222,24 +222,4 @@ func kindOf(n named) string {
 		return "folder"
 	}
 	return "file"
-}
-
-// same reports whether two paths name the same file. An empty path names none.
-func same(a, b string) bool {
-	if a == "" || b == "" {
-		return false
-	}
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(infoA, infoB)
-	}
-	absoluteA, errA := filepath.Abs(a)
-	absoluteB, errB := filepath.Abs(b)
-	if errA != nil || errB != nil || filepath.Base(absoluteA) != filepath.Base(absoluteB) {
-		return false
-	}
-	// A folder of a file that does not exist yet may be a link to the other one.
-	folderA, folderB := filepath.Dir(absoluteA), filepath.Dir(absoluteB)
-	return folderA == folderB || folderA != absoluteA && folderB != absoluteB && same(folderA, folderB)
 }

@@ -182,6 +182,26 @@ func removeProbes(dir string) {
 	}
 }
 
+// SamePlace reports whether two paths name the same file or folder, which need not exist. An empty path names none.
+func SamePlace(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(infoA, infoB)
+	}
+	absoluteA, errA := filepath.Abs(a)
+	absoluteB, errB := filepath.Abs(b)
+	if errA != nil || errB != nil || filepath.Base(absoluteA) != filepath.Base(absoluteB) {
+		return false
+	}
+	// A folder of what does not exist yet may be a link to the other one.
+	folderA, folderB := filepath.Dir(absoluteA), filepath.Dir(absoluteB)
+	return folderA == folderB || folderA != absoluteA && folderB != absoluteB && SamePlace(folderA, folderB)
+}
+
 // Cause returns the cause of an os error, without the paths.
 func Cause(err error) error {
 	var path *os.PathError

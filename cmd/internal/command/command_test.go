@@ -151,3 +151,24 @@ func TestSelectCases(t *testing.T) {
 		t.Errorf("error %v, want one that names biquad/n=512", err)
 	}
 }
+
+// Paths are compared by what they name, also if that does not exist yet or lies behind a link.
+func TestSamePlace(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a"), filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{file, file, true}, {file, dir + "/x/../a", true}, {file, link + "/a", true}, {file, dir, false},
+		{dir + "/new", link + "/new", true}, {dir + "/new", dir + "/./new", true}, {dir + "/new", link + "/other", false},
+		{dir + "/no/new", dir + "/yes/new", false}, {"", "", false}, {"", file, false}, {"/", "/", true},
+	} {
+		if got := SamePlace(c.a, c.b); got != c.same {
+			t.Errorf("%q and %q: %v, want %v", c.a, c.b, got, c.same)
+		}
+	}
+}
