@@ -23,7 +23,7 @@ type report struct {
 	Host       string         `json:"host"`
 	Created    string         `json:"calibration_created"`
 	Seed       uint64         `json:"seed"`
-	Regret     float64        `json:"regret"`       // geometric mean over all fresh sizes of all cases, minus 1
+	Regret     float64        `json:"regret"`       // geometric mean over the fresh sizes of all cases with enough of them, minus 1
 	Upper      *float64       `json:"regret_upper"` // of a one-sided 95 % interval of regret; null if too little was measured for one
 	Worst      float64        `json:"worst_regret"`
 	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which the regret is above the case's tie band
@@ -163,10 +163,8 @@ func reportOf(check *harness.Check) caseReport {
 	return c
 }
 
-// told reports whether enough was measured to say something of the case.
-func (c *caseReport) told() bool {
-	return c.Verdict != verdictNames[thresholds.Unmeasured] && len(c.losses) > 0
-}
+// told reports whether enough was measured to say something of the regret of the case, whatever that is.
+func (c *caseReport) told() bool { return len(c.losses) >= thresholds.Evidence }
 
 // excuse is said of a drift that another state of the machine may explain.
 const excuse = "not called drift: it concerns parallel implementations, and " + otherState
@@ -292,7 +290,7 @@ const mostUnproven = 0.25
 // unproven returns the share of a case's axis about which nothing can be said. It is 1 if too little was measured, and
 // otherwise the share on which the calibration does not know.
 func (c *caseReport) unproven() float64 {
-	if !c.told() {
+	if c.Verdict == verdictNames[thresholds.Unmeasured] || len(c.losses) == 0 {
 		return 1
 	}
 	return min(c.Excused, 1)
@@ -480,9 +478,9 @@ AT MOST is the upper bound of the regret, with 95 % confidence. WORST is the gre
 NOT KNOWN is the share of the case's sizes of which the file says that it does not know.
 HOLDS says that the file's choices were the best ones at fresh sizes, or ties within 10 %. DRIFTED
 says that something else is faster: away from thresholds by more than 10 % in every visit to a
-size, or near one by more than a tie, and farther away from it too. AMBIGUOUS says that the fresh
-sizes do not decide, and UNMEASURED that there are too few. A larger --budget or a quiet machine may
-decide both.
+size and by more than a tie, or near one by more than a tie, and farther away from it too.
+AMBIGUOUS says that the fresh sizes do not decide, and UNMEASURED that there are too few. A larger
+--budget or a quiet machine may decide both.
 `
 
 // leastSlowdown is the least slowdown that is told, as 0.1 % is printed.

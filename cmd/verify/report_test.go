@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -69,17 +70,19 @@ func TestTheRegretHasABound(t *testing.T) {
 		}
 	}
 	v := &harness.Verification{Entry: &calibration.Host{}, Checks: []*harness.Check{
-		check("two", thresholds.Holds, math.Log(1.01), math.Log(1.03)), check("one", thresholds.Holds, 0, math.NaN()), check("none", thresholds.Holds),
-		check("too few", thresholds.Unmeasured, 0, 0, 0, 0), // without a loss there is no variance, and a bound would be 0
+		check("eight", thresholds.Holds, slices.Repeat([]float64{math.Log(1.01), math.Log(1.03)}, 4)...),
+		check("one", thresholds.Holds, 0, math.NaN()), check("none", thresholds.Holds),
+		check("too few", thresholds.Unmeasured, 0, 0, 0, 0),    // without a loss there is no variance, and a bound would be 0
+		check("too few, and bad", thresholds.Drifted, 1, 1, 1), // to count these and not the good ones would be unjust
 	}}
 	r := summarise(v, 1)
-	two, one, none := r.Cases[0], r.Cases[1], r.Cases[2]
-	if r.FreshSizes != 3 || math.Abs(r.Regret-(math.Cbrt(1.01*1.03)-1)) > 1e-9 || r.Upper == nil || *r.Upper < r.Regret {
-		t.Errorf("of three sizes the regret is %v below %v", r.Regret, r.Upper)
+	eight, one, none := r.Cases[0], r.Cases[1], r.Cases[2]
+	if r.FreshSizes != 8 || math.Abs(r.Regret-(math.Sqrt(1.01*1.03)-1)) > 1e-9 || r.Upper == nil || *r.Upper < r.Regret {
+		t.Errorf("of eight sizes the regret is %v below %v", r.Regret, r.Upper)
 	}
-	// The bound of two values is their mean plus t(0.95, 1) = 6.314 times half of their difference.
-	if want := math.Exp(math.Log(1.01*1.03)/2+6.314*math.Log(1.03/1.01)/2) - 1; two.Upper == nil || math.Abs(*two.Upper-want) > 1e-4 {
-		t.Errorf("of two sizes the bound is %v, want %v", two.Upper, want)
+	// The bound of four values each is their mean plus t(0.95, 7) = 1.895 times half of their difference divided by √7.
+	if want := math.Exp(math.Log(1.01*1.03)/2+1.895*math.Log(1.03/1.01)/2/math.Sqrt(7)) - 1; eight.Upper == nil || math.Abs(*eight.Upper-want) > 1e-4 {
+		t.Errorf("of eight sizes the bound is %v, want %v", eight.Upper, want)
 	}
 	if one.Upper != nil || one.Regret != 0 || none.Upper != nil || none.Regret != 0 {
 		t.Errorf("of one size and of none the bounds are %v and %v", one.Upper, none.Upper)
