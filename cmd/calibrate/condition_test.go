@@ -108,7 +108,7 @@ func TestOtherProgramsAreTold(t *testing.T) {
 		if degraded := strings.Contains(read(t, f.file), "degraded: other programs took"); degraded != c.told {
 			t.Errorf("others take %v of a processor: degraded %t", c.others, degraded)
 		}
-		if told := strings.Contains(log.String(), "the machine was not quiet for 1 of 1 case, so choices of this run may be wrong"); told != c.told {
+		if told := strings.Contains(log.String(), "the machine was not quiet for 1 of 1 cases and operations, so choices of this run may be wrong"); told != c.told {
 			t.Errorf("others take %v of a processor: said to be restless %t\n%s", c.others, told, log.String())
 		}
 		if strings.Contains(log.String(), "load") {

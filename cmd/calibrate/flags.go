@@ -218,16 +218,18 @@ func (o *options) checkOutputs() error {
 
 // within reports whether a path is a place or lies below it.
 func within(path, place string) bool {
-	if command.SamePlace(path, place) {
-		return true
+	at, err := filepath.Abs(path)
+	for err == nil {
+		if command.SamePlace(at, place) {
+			return true
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			break
+		}
+		at = above
 	}
-	below, errBelow := filepath.Abs(path)
-	above, errAbove := filepath.Abs(place)
-	if errBelow != nil || errAbove != nil {
-		return false
-	}
-	below, err := filepath.Rel(above, below)
-	return err == nil && filepath.IsLocal(below)
+	return false
 }
 
 // again returns a command line that fits the samples in a folder, writes to the same places as this command line, and treats what
@@ -309,18 +311,18 @@ func (o *options) checkImplementations(cases []kernels.Case, spaces []*kernels.S
 	}
 	for _, c := range cases {
 		for _, i := range c.Implementations {
-			if slices.Contains(known, i.Name) {
-				continue
+			first := !slices.Contains(known, i.Name)
+			if first {
+				known = append(known, i.Name)
 			}
-			known = append(known, i.Name)
-			if !o.include(i.Name) {
+			if runs || !o.include(i.Name) {
 				continue
 			}
 			err := i.Missing()
-			if err != nil {
+			if err != nil && first {
 				missing.add(i.Name, err.Error())
 			}
-			runs = runs || err == nil
+			runs = err == nil
 		}
 	}
 	slices.Sort(known)

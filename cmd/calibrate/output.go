@@ -123,8 +123,7 @@ func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host,
 }
 
 // guardSamples refuses to measure if samples of this host are damaged, and to measure some of the cases if the samples of the
-// others, which are to stay, are not there:
-// all of them are fitted together in the end.
+// others, which are to stay, are not there: all of them are fitted together in the end.
 func (o *output) guardSamples(cases []kernels.Case) error {
 	if o.old == nil || cases == nil {
 		return nil
@@ -138,8 +137,12 @@ func (o *output) guardSamples(cases []kernels.Case) error {
 	_, err := harness.Find(o.samples, o.old)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if stay > 0 {
+		damaged, ok := errors.AsType[*harness.DamagedError](err)
+		switch {
+		case stay > 0:
 			return o.withoutSamples(stay, err)
+		case ok && !o.forgets(): // the runs that this one would be added to
+			return orElsewhere(damaged, "restore it")
 		}
 	case err != nil:
 		return orElsewhere(err, "restore it")

@@ -36,7 +36,6 @@ func (o *options) checkPipelines() error {
 	if o.pipelines, err = race.Named(o.pipelines); err != nil {
 		return command.Usage("%w", err)
 	}
-	o.pipelines = slices.Compact(slices.Sorted(slices.Values(o.pipelines)))
 	if !o.given("budget") {
 		o.budget = pipelinesBudget
 	}

@@ -174,14 +174,19 @@ func has(file *calibration.Index, id string) bool {
 	return slices.ContainsFunc(file.Entries, func(e calibration.Entry) bool { return e.ID == id })
 }
 
-// restlessCases returns the number of degraded cases of an entry.
-func restlessCases(entry *calibration.Host) (n int) {
+// restlessParts returns how many cases and operations of an entry are degraded, and how many there are.
+func restlessParts(entry *calibration.Host) (degraded, all int) {
 	for k := range entry.Cases {
 		if entry.Cases[k].Degraded {
-			n++
+			degraded++
 		}
 	}
-	return n
+	for k := range entry.Operations {
+		if entry.Operations[k].Degraded {
+			degraded++
+		}
+	}
+	return degraded, len(entry.Cases) + len(entry.Operations)
 }
 
 // report prints the published entry and what became of the old one.
@@ -194,9 +199,9 @@ func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "\nwrote %s, %s in %s and the samples in %s\n",
 			o.output, command.Plural(p.charts, "chart"), o.charts, p.run.Folder)
 	}
-	if restless := restlessCases(&p.measured.Entry); o.from == "" && 2*restless > len(p.measured.Entry.Cases) {
-		fmt.Fprintf(stderr, "calibrate: warning: the machine was not quiet for %d of %s, so choices of this run may be wrong: run it again beside no other program\n",
-			restless, command.Plural(len(p.measured.Entry.Cases), "case"))
+	if restless, all := restlessParts(&p.measured.Entry); o.from == "" && 2*restless > all {
+		fmt.Fprintf(stderr, "calibrate: warning: the machine was not quiet for %d of %d cases and operations, so choices of this run may be wrong: run it again beside no other program\n",
+			restless, all)
 	}
 	for _, line := range p.changes {
 		fmt.Fprintf(stderr, "calibrate: %s\n", line)

@@ -31,8 +31,8 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	return nil
 }
 
-// watchedWriter keeps the first error of a writer to itself, so that a run still says on stderr what it wrote. Behind the error it
-// writes nothing.
+// watchedWriter keeps the first error of a writer to itself, and writes nothing after it. Its Write always succeeds, so that a run
+// still says on stderr what it wrote.
 type watchedWriter struct {
 	to  io.Writer
 	err error

@@ -50,5 +50,13 @@ func TestADamagedEntryBesideSamplesIsNamed(t *testing.T) {
 		!strings.HasSuffix(stderr, "calibrate again), or write elsewhere (-o FILE)\n") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
+	// A run of all cases would forget what the damaged folder holds.
+	_, stderr, code = calibrateOn(t, twoCases(2), f.args()...)
+	if code != command.ExitFailed || !strings.Contains(stderr, path+": ") || !strings.HasSuffix(stderr, "or write elsewhere (-o FILE)\n") {
+		t.Errorf("all cases: exit %d, %q", code, stderr)
+	}
 	sameTree(t, before, tree(t, f.root))
+	if _, stderr, code = calibrateOn(t, twoCases(2), f.args("--quick", "--fresh")...); code != 0 {
+		t.Errorf("--fresh: exit %d, %q", code, stderr)
+	}
 }

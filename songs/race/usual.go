@@ -23,7 +23,8 @@ var Names = []string{"analysis", "separator", "synthesiser", "decoder"}
 // All stands for all names on a command line.
 const All = "all"
 
-// Named returns the names that a command line asks for. It fails if there is none, or if one is no pipeline.
+// Named returns the names that a command line asks for, each once and in the order of Names. It fails if there is none, or if one
+// is no pipeline.
 func Named(names []string) ([]string, error) {
 	switch {
 	case slices.Equal(names, []string{All}):
@@ -36,7 +37,7 @@ func Named(names []string) ([]string, error) {
 			return nil, fmt.Errorf("--pipelines %.40q: no such pipeline (want some of %s)", name, strings.Join(Names, ", "))
 		}
 	}
-	return names, nil
+	return slices.DeleteFunc(slices.Clone(Names), func(name string) bool { return !slices.Contains(names, name) }), nil
 }
 
 // AllUsual returns the sessions of [Usual] for some pipelines, in the order of Names.
