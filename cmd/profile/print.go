@@ -53,8 +53,8 @@ func report(w io.Writer, p *profiles.Profile) error {
 }
 
 const columnsLegend = `
-MB counts what a stage must read and write. Of roof is the part of its time that it would take if
-only this machine's memory, caches or arithmetic limited it.
+MB counts what a stage must read and write. "of roof" is the share of the stage's time that it would
+take if only this machine's memory, caches or arithmetic limited it.
 `
 
 // restless says that calls differ more than those of a quiet machine, and "" if they do not.
@@ -64,14 +64,15 @@ func restless(calls []float64) string {
 		fewest = 10
 	)
 	of := profiles.Quantile(calls, 0.95) / profiles.Quantile(calls, 0.5)
-	if len(calls) < fewest || of < usual {
+	if len(calls) < fewest || of <= usual {
 		return ""
 	}
-	return fmt.Sprintf("One call in 20 takes over %.1f times the median. Other programs may be at work, and medians of another minute may differ.", of)
+	return fmt.Sprintf("One call in 20 takes about %.1f times the median or longer. Other programs may be at work, and medians of another minute may differ.", of)
 }
 
 // comparePlans says how long calls by other plans take beside those of the profiled one.
-func comparePlans(w io.Writer, p *profiles.Profile, others []plots.Planned) {
+// calibrated says whether the profiled plan rests on a calibration of this host.
+func comparePlans(w io.Writer, p *profiles.Profile, others []plots.Planned, calibrated bool) {
 	if len(others) == 0 {
 		return
 	}
@@ -86,7 +87,7 @@ func comparePlans(w io.Writer, p *profiles.Profile, others []plots.Planned) {
 		}
 	}
 	text := fmt.Sprintf("By other plans, timed afterwards, a call takes: %s.", strings.Join(parts, ", "))
-	if p.Plan == songs.Best && fastest < own/1.05 {
+	if calibrated && p.Plan == songs.Best && fastest < own/1.05 {
 		text += fmt.Sprintf(" The plan %s takes %.2f times the time of the calibration's best one: go run ./cmd/calibrate --pipelines measures again which is best.", least, fastest/own)
 	}
 	fmt.Fprintf(w, "\n%s\n", command.Wrap(text))

@@ -139,7 +139,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 	}
 	s, err := newSubject(m.Backends, d, o.pipeline, recording)
 	if err != nil && o.audio != "" {
-		return fmt.Errorf("--audio %s, with %g samples a second: %w", o.audio, recording.SampleRate, err)
+		return fmt.Errorf("--audio %s, at %g Hz: %w", o.audio, recording.SampleRate, err)
 	}
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	comparePlans(stdout, p, others)
+	comparePlans(stdout, p, others, d != nil && d.Fallback() == "")
 	files, err := plots.WriteProfile(ctx, o.plots, p, others, o.earlier)
 	for _, file := range files {
 		fmt.Fprintln(stdout, file)
