@@ -47,11 +47,11 @@ type Audit struct {
 // them, decide on blocks of their own. In the end, sizes that seem right get a second look, too, so that their mean
 // is not biased: see SizeAudit.Loss.
 //
-// Away from a threshold, a size has drifted if it is slower than DriftLimit at every later look. Within thresholdReach of a
-// threshold, a size has drifted if two things are significant: the mean over its visits is slower by more than the tie band,
-// and a witness farther from the threshold is slower, too. In both cases a neighbour must also be slow. So no spike, no
-// machine that was busy for a second, and no single awkward size counts as drift. Inside the intervals of an unresolved case
-// nothing has drifted.
+// Away from a threshold, a size has drifted if it is slower than DriftLimit at every later look, and by more than the tie band.
+// Within thresholdReach of a threshold, a size has drifted if two things are significant: the mean over its visits is slower by
+// more than the tie band, and a witness farther from the threshold is slower, too. In both cases a neighbour must also be slow. So
+// no spike, no machine that was busy for a second, and no single awkward size counts as drift. Inside the intervals of an
+// unresolved case nothing has drifted.
 type Auditor struct {
 	committed committed
 	near      func(size int) (int, bool)
@@ -107,8 +107,8 @@ const (
 	mostTurns = 3
 )
 
-// evidence is the number of undisturbed fresh sizes that are needed to say that choices hold. A case with fewer is unmeasured.
-const evidence = 8
+// Evidence is the number of undisturbed fresh sizes that are needed to say that choices hold. A case with fewer is unmeasured.
+const Evidence = 8
 
 // look is a visit that an audit asks for.
 type look struct {
@@ -160,14 +160,14 @@ func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 // Upcoming returns the size that was proposed last, and those of the next first looks: as many as a finding takes, and one at a time
 // after that, because a budget may end before any other.
 func (a *Auditor) Upcoming() []int {
-	next := min(max(0, evidence-len(a.sizes)), len(a.first.pending))
+	next := min(max(0, Evidence-len(a.sizes)), len(a.first.pending))
 	return append([]int{a.last}, a.first.pending[:next]...)
 }
 
 // firstTurn returns the turn of first looks and their repetitions: that of the group, until as many sizes show something as a finding
 // takes.
 func (a *Auditor) firstTurn(set *timings.Set) int {
-	if a.visits >= mostTurns*evidence {
+	if a.visits >= mostTurns*Evidence {
 		return afterGroups
 	}
 	quiet := 0
@@ -175,7 +175,7 @@ func (a *Auditor) firstTurn(set *timings.Set) int {
 		if s := a.judgeSize(set, size); s.Finding != Unmeasured && !s.Disturbed {
 			quiet++
 		}
-		if quiet == evidence {
+		if quiet == Evidence {
 			return afterGroups
 		}
 	}
@@ -187,7 +187,7 @@ func (a *Auditor) next(set *timings.Set) look {
 	first := a.firstTurn(set)
 	if len(a.first.pending) > 0 {
 		best = look{size: a.first.pending[0], blocks: firstBlocks, turn: first, worth: worthFirst / float64(1+len(a.sizes))}
-		if len(a.sizes) < evidence {
+		if len(a.sizes) < Evidence {
 			return best
 		}
 		best.worth = worthFurther / float64(1+len(a.sizes))
@@ -331,7 +331,7 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 		audit.Sizes = append(audit.Sizes, s)
 	}
 	audit.sum(a.committed.band)
-	if audit.Finding == Holds && audit.Quiet < evidence {
+	if audit.Finding == Holds && audit.Quiet < Evidence {
 		audit.Finding = Unmeasured
 	}
 	return audit

@@ -9,8 +9,8 @@ import (
 )
 
 // MinTieBand is the least relative difference that counts as a difference, and MostTieBand is one that always counts. Where the same
-// comparison differs by more, the machine is too noisy to compare anything. But the measurements are all there is, and to take a
-// difference of a factor of two for a tie would give it away.
+// comparison differs by more, the machine is too noisy to compare anything. Noisy measurements are still the only ones. A tie band of
+// a factor of two would ignore that something is twice as fast.
 const (
 	MinTieBand  = 0.03
 	MostTieBand = 0.25
