@@ -145,7 +145,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 func (p *Plan) Transform(dst, src []float32) error {
 	kernels.Made(p.SizedPlan)
 	if len(src)%p.n != 0 || len(dst) != len(src) {
-		panic(fmt.Sprintf("autocorrelation: rows of %d samples got src of %d and dst of %d: want as many each, a multiple of %[1]d", p.n, len(src), len(dst)))
+		panic(fmt.Sprintf("autocorrelation: rows of %d samples got src of %d and dst of %d: want equal lengths, a multiple of %[1]d", p.n, len(src), len(dst)))
 	}
 	return kernels.RunSized(p.SizedPlan, len(src)/p.n, &kernels.Args{dst, src})
 }

@@ -41,7 +41,7 @@ func (p *Plan) Transform(dst []complex64, src []float32) error {
 	kernels.Made(p.SizedPlan)
 	rows := len(src) / p.n
 	if len(src) != rows*p.n || len(dst) != rows*(p.n/2+1) {
-		panic(fmt.Sprintf("fft: rows of %d samples got src of %d and dst of %d: want %[1]d and %d for each row", p.n, len(src), len(dst), p.n/2+1))
+		panic(fmt.Sprintf("fft: rows of %d samples got src of %d and dst of %d: want %[1]d and %[4]d for each row", p.n, len(src), len(dst), p.n/2+1))
 	}
 	return kernels.RunSized(p.SizedPlan, rows, &kernels.Args{kernels.ComplexWords(dst), src})
 }
@@ -120,7 +120,7 @@ func (p *ComplexPlan) Transform(dst, src []complex64) error {
 	kernels.Made(p.SizedPlan)
 	rows := len(src) / p.n
 	if len(src) != rows*p.n || len(dst) != len(src) {
-		panic(fmt.Sprintf("fft: rows of %d complex values got src of %d and dst of %d: want as many each, a multiple of %[1]d", p.n, len(src), len(dst)))
+		panic(fmt.Sprintf("fft: rows of %d complex values got src of %d and dst of %d: want equal lengths, a multiple of %[1]d", p.n, len(src), len(dst)))
 	}
 	return kernels.RunSized(p.SizedPlan, rows, &kernels.Args{kernels.ComplexWords(dst), kernels.ComplexWords(src)})
 }

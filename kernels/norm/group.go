@@ -139,7 +139,7 @@ func NewGroup(d *dispatch.Dispatcher, p GroupParams) (*GroupPlan, error) {
 func (p *GroupPlan) Apply(dst, src []float32) error {
 	kernels.Made(p.SizedPlan)
 	if len(dst) != len(src) || len(src)%p.rows != 0 {
-		panic(fmt.Sprintf("group-norm: %d channels got src of %d and dst of %d values: want as many each, a multiple of %[1]d", p.rows, len(src), len(dst)))
+		panic(fmt.Sprintf("group-norm: %d channels got src of %d and dst of %d values: want equal lengths, a multiple of %[1]d", p.rows, len(src), len(dst)))
 	}
 	return kernels.RunSized(p.SizedPlan, len(src)/p.rows, &kernels.Args{dst, src})
 }

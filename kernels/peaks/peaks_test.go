@@ -121,7 +121,7 @@ func TestALongWaitIsNotDivided(t *testing.T) {
 	defer workers.Close()
 	x := make([]float32, 100_000)
 	kernels.Noise(x, 1)
-	for wait, want := range map[int]bool{1: true, 4: true, 5: false, 1000: false} {
+	for wait, want := range map[int]bool{1: true, 7: true, 8: false, 1000: false} {
 		p := Params{PreMax: 1, PostMax: 1, PreAvg: 3, PostAvg: 3, Wait: wait}
 		a := kernels.Args{make([]float32, p.most(len(x))), make([]float32, 1), x}
 		before := workers.Divided()

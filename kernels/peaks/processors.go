@@ -90,13 +90,14 @@ func newParallel(p Params, workers *pool.Pool) kernels.Runner {
 }
 
 // Run picks the peaks of a call. The workers look at every frame, and one core alone skips Wait frames behind each peak. Where
-// every second frame would be a peak, that is 1+Wait/2 times as fast as to look at every frame. Where none is, the workers are as
-// many times as fast as there are. So with a long Wait one core loses less at worst.
+// every second frame would be a peak, that is 1+Wait/2 times as little work, which the workers divide by their number. Where none
+// is, one core takes as many times as long as there are workers. So from a Wait of twice their square on, one core loses less at
+// worst.
 func (p *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 	words := (len(a[values]) + word - 1) / word
 	const aboutAMicrosecond = 16 // words
 	grain := p.workers.Grain(words, aboutAMicrosecond, 1)
-	if words <= grain || p.Wait > 2*p.workers.Workers() {
+	if workers := p.workers.Workers(); words <= grain || p.Wait/2 >= workers*workers {
 		p.pick(a) // which skips frames
 		return nil
 	}
