@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -114,7 +115,12 @@ func warnings(entry *calibration.Host) []string {
 	var lines []string
 	var sentinels []*calibration.Sentinel
 	add := func(e *calibration.Environment) {
-		for _, line := range Doubts(e) {
+		of := Doubts(e)
+		if s := e.Sentinel; s != nil && s.Processors > 0 && s.Processors < entry.Facts.Cores {
+			of = append(of, fmt.Sprintf("Go used %d of %d processors (GOMAXPROCS, or a limit on the process): parallel implementations had no more",
+				s.Processors, entry.Facts.Cores))
+		}
+		for _, line := range of {
 			if !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}

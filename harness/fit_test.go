@@ -71,6 +71,18 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A run on a part of the processors says so.
+func TestPartOfTheProcessors(t *testing.T) {
+	for processors, want := range map[int]bool{1: true, 2: false} {
+		got := warnings(&calibration.Host{
+			Facts: calibration.Facts{Cores: 2}, Environment: calibration.Environment{Sentinel: &calibration.Sentinel{Processors: processors}},
+		})
+		if told := len(got) == 1 && strings.HasPrefix(got[0], "Go used 1 of 2 processors (GOMAXPROCS, or a limit on the process): "); told != want {
+			t.Errorf("%d of 2 processors: %q", processors, got)
+		}
+	}
+}
+
 // The reason why one core is fastest at every size stays only where one core is.
 func TestTheReasonForOneCore(t *testing.T) {
 	const declared, fitted = "each sample waits for the one before it", "why it is so"

@@ -83,11 +83,11 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 			"processor, or its clock is another one", 1e6*after, 1e6*before)
 	}
 	if then.Processors != now.Processors {
-		noun := "processors"
+		clause := "processors take"
 		if now.Processors == 1 {
-			noun = "processor"
+			clause = "processor takes"
 		}
-		s.Moved = append(s.Moved, fmt.Sprintf("%d %s take part now, %d then", now.Processors, noun, then.Processors))
+		s.Moved = append(s.Moved, fmt.Sprintf("%d %s part now, %d then", now.Processors, clause, then.Processors))
 		return s // the other figures are of another number of processors
 	}
 	before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio
