@@ -70,8 +70,8 @@ func restless(calls []float64) string {
 	return fmt.Sprintf("One call in 20 takes about %.1f times the median or longer. Other programs may be at work, and medians of another minute may differ.", of)
 }
 
-// comparePlans says how long calls by other plans take beside those of the profiled one.
-// calibrated says whether the profiled plan rests on a calibration of this host.
+// comparePlans says how long calls by other plans take beside those of the profiled one. calibrated says whether that rests on a
+// calibration of this host.
 func comparePlans(w io.Writer, p *profiles.Profile, others []plots.Planned, calibrated bool) {
 	if len(others) == 0 {
 		return

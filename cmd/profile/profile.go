@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -317,23 +314,7 @@ func (s *subject) otherPlans(ctx context.Context, but string, stderr io.Writer) 
 
 // writeTrace writes all calls to a file.
 func writeTrace(path string, p *profiles.Profile, b *profiles.Builder) error {
-	return replace(path, func(w io.Writer) error {
+	return command.Replace(path, func(w io.Writer) error {
 		return trace.Write(w, fmt.Sprintf("%s of %s, plan %s", p.Pipeline, p.Recording, p.Plan), b.Spans(), p.Calls)
 	})
-}
-
-// replace writes a file through a temporary one, so that an interrupted or failed write leaves the old file.
-func replace(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".profile-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
-	}
-	defer os.Remove(f.Name())
-	if err = cmp.Or(write(f), f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
-	}
-	return nil
 }

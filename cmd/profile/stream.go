@@ -213,7 +213,7 @@ const latencies = "latencies.png"
 
 // save writes a report to a file.
 func save(r *stream.Report, file string) error {
-	return replace(file, func(w io.Writer) error {
+	return command.Replace(file, func(w io.Writer) error {
 		indented := json.NewEncoder(w)
 		indented.SetIndent("", "  ")
 		return indented.Encode(r)

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"image/color"
-	"os"
+	"io"
 	"path/filepath"
 
 	"gonum.org/v1/plot"
@@ -122,23 +121,14 @@ func drawRegret(path string, rows []proof.Regret, runs int) error {
 	return save(p, 5*vg.Inch, path)
 }
 
-// save writes a chart to a PNG file through a temporary one, so that an interrupted or failed write leaves the old chart.
+// save writes a chart to a PNG file.
 func save(p *plot.Plot, height vg.Length, path string) error {
 	image, err := p.WriterTo(8*vg.Inch, height, "png")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".plot-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
-	}
-	defer os.Remove(f.Name())
-	_, err = image.WriteTo(f)
-	if err = cmp.Or(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
-	}
-	return nil
+	return command.Replace(path, func(w io.Writer) error {
+		_, err := image.WriteTo(w)
+		return err
+	})
 }

@@ -3,6 +3,8 @@
 package command
 
 import (
+	"cmp"
+
 	"errors"
 	"fmt"
 	"io"
@@ -180,6 +182,22 @@ func removeProbes(dir string) {
 			os.Remove(filepath.Join(dir, entry.Name()))
 		}
 	}
+}
+
+// Replace writes a file through a temporary one in its folder, so that an interrupted or failed write leaves the old file.
+func Replace(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".crossover-*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, Cause(err))
+	}
+	defer os.Remove(f.Name())
+	if err = cmp.Or(write(f), f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, Cause(err))
+	}
+	return nil
 }
 
 // SamePlace reports whether two paths name the same file or folder, which need not exist. An empty path names none.

@@ -172,3 +172,30 @@ func TestSamePlace(t *testing.T) {
 		}
 	}
 }
+
+// A failed write leaves the old file and nothing beside it.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	write := func(text string, err error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			fmt.Fprint(w, text)
+			return err
+		}
+	}
+	if err := Replace(path, write("old", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(path, write("ne", errors.New("disk full"))); err == nil || !strings.Contains(err.Error(), "cannot write "+path+": disk full") {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
+		t.Errorf("after a failed write it holds %q: %v", text, err)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := Replace(filepath.Join(dir, "none", "a"), write("", nil)); err == nil || strings.Count(err.Error(), "\n") > 0 {
+		t.Error(err)
+	}
+}
