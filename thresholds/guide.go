@@ -13,8 +13,13 @@ import (
 // Closer to a threshold, two implementations differ by less than runs do, and a threshold by two such sizes is worth less than
 // one by two sizes farther away. On two cores, five runs began as near to each threshold as noise may move it, and their thresholds
 // differed more than those of runs that all had the same rungs: see docs/evidence.md.
+//
+// Where a loop begins to be divided among cores, times may jump. Earlier runs know that size, and a run of three minutes seldom has the
+// time to visit it after its rungs. So the next run measures it first, if no run has. A cascade of filters on eight channels took 1.7 times
+// as long as it could, because three runs had measured 4 channels, which are not divided, and 9, which are divided badly.
 
-// guide finds the sides of the thresholds that earlier runs know to be in a wide gap, and the shift of a wide grid.
+// guide finds the sides of the thresholds that earlier runs know to be in a wide gap, the sizes at which loops begin to be divided, and
+// the shift of a wide grid.
 func (p *Planner) guide(earlier []*timings.Set) {
 	h := newHistory(earlier)
 	curves := h.curves()
@@ -27,12 +32,21 @@ func (p *Planner) guide(earlier []*timings.Set) {
 			continue // the first one has no threshold
 		}
 		above := stretches[n].from
-		gap := math.Log(float64(curves.Sizes[above]) / float64(curves.Sizes[above-1]))
+		low := float64(curves.Sizes[above-1])
+		if first := curves.firstDivided(curves.Loss, s.Implementation, above-1); first > 0 {
+			low = float64(first) // below it the two sides are one program
+		}
+		gap := math.Log(float64(curves.Sizes[above]) / low)
 		if gap <= slack*wideGap {
 			continue
 		}
 		// A threshold that is interpolated over a wide gap is mostly within a quarter of it.
-		p.sides = append(p.sides, p.nearest(s.edge*math.Exp(-gap/4)), p.nearest(s.edge*math.Exp(gap/4)))
+		p.sides = append(p.sides, p.nearest(max(low, s.edge*math.Exp(-gap/4))), p.nearest(s.edge*math.Exp(gap/4)))
+	}
+	for _, first := range curves.divides {
+		if curves.jumpsAt(first) {
+			p.sides = append(p.sides, p.nearest(float64(first)))
+		}
 	}
 	slices.Sort(p.sides)
 	p.sides = slices.Compact(p.sides)
@@ -40,6 +54,16 @@ func (p *Planner) guide(earlier []*timings.Set) {
 		p.shift = p.farthest(curves.Sizes)
 	}
 }
+
+// jumpsAt reports whether a loop begins to be divided at a size that is between two measured ones, and that the greater one does not
+// speak for.
+func (c *Curves) jumpsAt(first int) bool {
+	above, measured := slices.BinarySearch(c.Sizes, first)
+	return !measured && above > 0 && above < len(c.Sizes) && float64(c.Sizes[above]) > sameJump*float64(first)
+}
+
+// sameJump is the factor up to which a measured size speaks for the size at which a loop begins to be divided.
+const sameJump = 1.1
 
 // slack is the factor by which a gap may be wider than wideGap and not count as wide, because rungs are rounded.
 const slack = 1.1

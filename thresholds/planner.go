@@ -19,7 +19,7 @@ type Planner struct {
 	options   Options
 	rng       *rand.Rand
 
-	sides []int   // of thresholds that earlier runs know, ascending
+	sides []int   // of thresholds that earlier runs know, and sizes at which loops begin to be divided; ascending
 	shift float64 // of the rungs between the ends, downwards, as a share of a rung
 
 	grid     []int // sizes of the grid that are left
@@ -209,7 +209,7 @@ func (p *Planner) propose(set *timings.Set) proposal {
 }
 
 // Rungs returns the first sizes of the planner, in ascending order: the geometric grid from the least to the greatest size, both
-// included, and the sides of thresholds that earlier runs know in place of the rungs beside them.
+// included, and what earlier runs know to be worth a visit in place of the rungs beside it: see guide.
 func (p *Planner) Rungs() []int {
 	grid := slices.DeleteFunc(p.geometric(p.shift), func(size int) bool {
 		return size > p.low && size < p.high && p.besideSide(size)

@@ -106,6 +106,46 @@ func TestThePlannerGoesToTheFirstDividedSize(t *testing.T) {
 	}
 }
 
+// If no earlier run has measured the size from which on calls are divided, the next run does so right after its least size. Otherwise,
+// and if a size just above was measured, that is not needed.
+func TestTheNextRunMeasuresTheFirstDividedSize(t *testing.T) {
+	for name, c := range map[string]struct {
+		sizes []int
+		first bool
+	}{
+		"never measured":   {[]int{64, 256, 1024, 4096, 16384}, true},
+		"measured":         {[]int{64, 256, 1024, 3000, 4096, 16384}, false},
+		"just above it":    {[]int{64, 256, 1024, 3200, 16384}, false},
+		"above all others": {[]int{64, 256, 1024}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := undivided(32, 3000).set(5, c.sizes...)
+			set.SetDivides("go-parallel", 3000)
+			p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 16, Earlier: []*timings.Set{set}})
+			empty := &timings.Set{Case: "synthetic", Implementations: set.Implementations}
+			var sizes []int
+			for range 2 {
+				size, _, _ := p.Next(empty)
+				sizes = append(sizes, size)
+				p.Visited(size)
+			}
+			if sizes[0] != 64 || c.first != (sizes[1] == 3000) {
+				t.Errorf("the first sizes are %d, want 64 and 3000: %t", sizes, c.first)
+			}
+		})
+	}
+}
+
+// No run measures where nothing is divided, to find a threshold at which a loop begins to be.
+func TestNoRunMeasuresBelowTheFirstDividedSize(t *testing.T) {
+	set := undivided(33, 3000).set(5, 64, 4096, 1<<18, 1<<24)
+	set.SetDivides("go-parallel", 3000)
+	rungs := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 24, Ratio: 64, Earlier: []*timings.Set{set}}).Rungs()
+	if slices.ContainsFunc(rungs, func(size int) bool { return size > 600 && size < 3000 }) {
+		t.Errorf("the rungs are %v, and go-parallel divides nothing below 3000", rungs)
+	}
+}
+
 // Each run finds that threshold at its own last size below it, so the interval of several runs holds all of these.
 func TestTheIntervalOfADividedLoopHoldsEveryRunsThreshold(t *testing.T) {
 	sets := []*timings.Set{
