@@ -15,11 +15,12 @@ import (
 // differed more than those of runs that all had the same rungs: see docs/evidence.md.
 //
 // Where a loop begins to be divided among cores, times may jump. Earlier runs know that size, and a run of three minutes seldom has the
-// time to visit it after its rungs. So the next run measures it first, if no run has. A cascade of filters on eight channels took 1.7 times
-// as long as it could, because three runs had measured 4 channels, which are not divided, and 9, which are divided badly.
+// time to visit it after its rungs. So the next run measures it right after the least size, if no run has measured it or a size just above
+// it. A cascade of filters on six channels took 1.7 times as long as it could, because three runs had measured 4 channels, which are not
+// divided, and 9, which are divided badly.
 
-// guide finds the sides of the thresholds that earlier runs know to be in a wide gap, the sizes at which loops begin to be divided, and
-// the shift of a wide grid.
+// guide finds the sides of the thresholds that earlier runs know to be in a wide gap, the sizes at which loops begin to be divided and
+// that no run has measured, and the shift of a wide grid.
 func (p *Planner) guide(earlier []*timings.Set) {
 	h := newHistory(earlier)
 	curves := h.curves()
@@ -34,7 +35,7 @@ func (p *Planner) guide(earlier []*timings.Set) {
 		above := stretches[n].from
 		low := float64(curves.Sizes[above-1])
 		if first := curves.firstDivided(curves.Loss, s.Implementation, above-1); first > 0 {
-			low = float64(first) // below it the two sides are one program
+			low = float64(first) // below it the implementation above divides nothing, and is its counterpart
 		}
 		gap := math.Log(float64(curves.Sizes[above]) / low)
 		if gap <= slack*wideGap {
@@ -43,27 +44,43 @@ func (p *Planner) guide(earlier []*timings.Set) {
 		// A threshold that is interpolated over a wide gap is mostly within a quarter of it.
 		p.sides = append(p.sides, p.nearest(max(low, s.edge*math.Exp(-gap/4))), p.nearest(s.edge*math.Exp(gap/4)))
 	}
-	for _, first := range curves.divides {
-		if curves.jumpsAt(first) {
-			p.sides = append(p.sides, p.nearest(float64(first)))
-		}
-	}
 	slices.Sort(p.sides)
 	p.sides = slices.Compact(p.sides)
+	for i := range curves.divides {
+		if size, ok := p.unmeasuredDivision(&curves, i); ok {
+			p.divisions = append(p.divisions, size)
+		}
+	}
+	slices.Sort(p.divisions)
+	p.divisions = slices.Compact(p.divisions)
 	if math.Log(p.ratio) > slack*wideGap {
 		p.shift = p.farthest(curves.Sizes)
 	}
 }
 
-// jumpsAt reports whether a loop begins to be divided at a size that is between two measured ones, and that the greater one does not
-// speak for.
-func (c *Curves) jumpsAt(first int) bool {
-	above, measured := slices.BinarySearch(c.Sizes, first)
-	return !measured && above > 0 && above < len(c.Sizes) && float64(c.Sizes[above]) > sameJump*float64(first)
+// unmeasuredDivision returns the size at which implementation i begins to divide calls, if that is to be measured. It is not if i was
+// timed there or just above it, or is far behind at the next size at which it was timed, or if the operation does not take such a size.
+func (p *Planner) unmeasuredDivision(c *Curves, i int) (int, bool) {
+	first := c.divides[i]
+	size := p.nearest(float64(first))
+	if first == 0 || size < first || size <= p.low || float64(size) > besideDivision*float64(first) || c.Sizes[0] >= first {
+		return 0, false
+	}
+	for s, timed := range c.Sizes {
+		if loss := c.Loss[i][s]; timed >= first && !math.IsInf(loss, 1) {
+			return size, float64(timed) > besideDivision*float64(first) && loss < math.Log(hopelesslyBehind)
+		}
+	}
+	return 0, false
 }
 
-// sameJump is the factor up to which a measured size speaks for the size at which a loop begins to be divided.
-const sameJump = 1.1
+const (
+	// besideDivision is the factor up to which a greater size speaks for the one at which a loop begins to be divided. It is as small as
+	// that of sizes that are close enough around a threshold.
+	besideDivision = 1.1
+	// hopelesslyBehind is how many times as long as the fastest an implementation takes that is not worth a size of its own.
+	hopelesslyBehind = 4
+)
 
 // slack is the factor by which a gap may be wider than wideGap and not count as wide, because rungs are rounded.
 const slack = 1.1
@@ -91,20 +108,51 @@ func (p *Planner) farthest(measured []int) float64 {
 	return best
 }
 
-// besideSide reports whether a size is so near a side of a threshold that a rung there says nothing more.
-func (p *Planner) besideSide(size int) bool {
-	return slices.ContainsFunc(p.sides, func(side int) bool {
-		return math.Abs(math.Log(float64(size)/float64(side))) < math.Log(p.ratio)/4
-	})
+// beside reports whether a size is so near a side of a threshold, or a size at which a loop begins to be divided, that a rung there says
+// nothing more.
+func (p *Planner) beside(size int) bool {
+	near := func(factor float64) func(int) bool {
+		return func(side int) bool { return math.Abs(math.Log(float64(size)/float64(side))) < math.Log(factor) }
+	}
+	return slices.ContainsFunc(p.sides, near(math.Sqrt(math.Sqrt(p.ratio)))) || slices.ContainsFunc(p.divisions, near(besideDivision))
 }
 
-// sidesFirst returns sizes in another order: the least one, which is cheap and shows what a visit costs, then the sides of
-// thresholds, and then the others in their order.
-func (p *Planner) sidesFirst(sizes []int) []int {
-	isSide := func(size int) bool { return slices.Contains(p.sides, size) && size != p.low }
-	order := append([]int{p.low}, slices.DeleteFunc(slices.Clone(p.sides), func(size int) bool { return !isSide(size) })...)
+// early returns the sizes that earlier runs make worth a visit, ascending. Of two that are close to each other it has the greater one.
+func (p *Planner) early() []int {
+	all := slices.Concat(p.sides, p.divisions)
+	slices.Sort(all)
+	var out []int
+	for k, size := range all {
+		if k+1 == len(all) || float64(all[k+1]) > besideDivision*float64(size) {
+			out = append(out, size)
+		}
+	}
+	return out
+}
+
+// earlyFirst returns sizes in another order: the least one, which is cheap and shows what a visit costs, then the early ones, and then
+// the others in their order. If an early one is more than a large step above the one before it, rungs in between come first.
+func (p *Planner) earlyFirst(sizes []int, work func(size int) float64) []int {
+	order := []int{p.low}
+	for _, size := range p.early() {
+		for work != nil && work(size)/work(order[len(order)-1]) > largeStep {
+			bridge := 0
+			for _, rung := range sizes {
+				if rung > max(order[len(order)-1], bridge) && rung < size && work(rung) <= largeStep*work(order[len(order)-1]) {
+					bridge = rung
+				}
+			}
+			if bridge == 0 {
+				break
+			}
+			order = append(order, bridge)
+		}
+		if size > order[len(order)-1] {
+			order = append(order, size)
+		}
+	}
 	for _, size := range sizes {
-		if size != p.low && !isSide(size) {
+		if !slices.Contains(order, size) {
 			order = append(order, size)
 		}
 	}

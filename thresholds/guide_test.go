@@ -126,7 +126,11 @@ func TestAnyEarlierRuns(t *testing.T) {
 			for range rng.IntN(6) {
 				sizes = append(sizes, 1+rng.IntN(1<<rng.IntN(22)))
 			}
-			earlier = append(earlier, w.set(1+rng.IntN(3), sizes...))
+			set := w.set(1+rng.IntN(3), sizes...)
+			if rng.IntN(2) == 0 {
+				set.SetDivides(w.names[rng.IntN(len(w.names))], 1+rng.IntN(1<<rng.IntN(22)))
+			}
+			earlier = append(earlier, set)
 		}
 		o := thresholds.PlannerOptions{
 			Low: 1 + rng.IntN(100), High: 1 << rng.IntN(20), Ratio: []float64{0, 1, 2, 64}[rng.IntN(4)], Earlier: earlier,

@@ -9,8 +9,9 @@ import (
 )
 
 // Planner decides, during a sweep, which size of one case is measured next. First it goes up the rungs of a geometric grid, in
-// large steps and then in smaller ones. Then it takes a size between each two rungs: one at which a loop begins to be divided
-// among cores, or a jittered one. Then its rules refine the result: see rules.
+// large steps and then in smaller ones. What earlier runs make worth a visit comes right after the least one: see guide. Then it
+// takes a size between each two rungs: one at which a loop begins to be divided among cores, or a jittered one. Then its rules
+// refine the result: see rules.
 type Planner struct {
 	low, high int
 	ratio     float64
@@ -19,8 +20,9 @@ type Planner struct {
 	options   Options
 	rng       *rand.Rand
 
-	sides []int   // of thresholds that earlier runs know, and sizes at which loops begin to be divided; ascending
-	shift float64 // of the rungs between the ends, downwards, as a share of a rung
+	sides     []int   // of thresholds that earlier runs know, ascending
+	divisions []int   // sizes at which loops begin to be divided and that no earlier run has measured, ascending
+	shift     float64 // of the rungs between the ends, downwards, as a share of a rung
 
 	grid     []int // sizes of the grid that are left
 	whole    int   // number of sizes that the grid had
@@ -93,8 +95,8 @@ func NewPlanner(o PlannerOptions) *Planner {
 		p.guide(o.Earlier)
 	}
 	order := inLargeSteps(p.Rungs(), o.Work)
-	if len(p.sides) > 0 {
-		order = p.sidesFirst(order)
+	if len(p.sides)+len(p.divisions) > 0 {
+		order = p.earlyFirst(order, o.Work)
 	}
 	p.take(order)
 	return p
@@ -212,9 +214,9 @@ func (p *Planner) propose(set *timings.Set) proposal {
 // included, and what earlier runs know to be worth a visit in place of the rungs beside it: see guide.
 func (p *Planner) Rungs() []int {
 	grid := slices.DeleteFunc(p.geometric(p.shift), func(size int) bool {
-		return size > p.low && size < p.high && p.besideSide(size)
+		return size > p.low && size < p.high && p.beside(size)
 	})
-	grid = append(grid, p.sides...)
+	grid = append(grid, p.early()...)
 	slices.Sort(grid)
 	return slices.Compact(grid)
 }

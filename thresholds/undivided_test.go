@@ -106,43 +106,115 @@ func TestThePlannerGoesToTheFirstDividedSize(t *testing.T) {
 	}
 }
 
-// If no earlier run has measured the size from which on calls are divided, the next run does so right after its least size. Otherwise,
-// and if a size just above was measured, that is not needed.
+// If no earlier run has measured the size from which on calls are divided, the next run does so right after its least size, and keeps its
+// rungs. That is not needed if the size was measured, or one just above it, or if the implementation is far behind there. If no run has a
+// greater size, nothing is known of the size yet.
 func TestTheNextRunMeasuresTheFirstDividedSize(t *testing.T) {
 	for name, c := range map[string]struct {
-		sizes []int
-		first bool
+		sizes  []int
+		behind bool
+		first  bool
 	}{
-		"never measured":   {[]int{64, 256, 1024, 4096, 16384}, true},
-		"measured":         {[]int{64, 256, 1024, 3000, 4096, 16384}, false},
-		"just above it":    {[]int{64, 256, 1024, 3200, 16384}, false},
-		"above all others": {[]int{64, 256, 1024}, false},
+		"never measured":   {[]int{64, 256, 1024, 4096, 16384}, false, true},
+		"far behind":       {[]int{64, 256, 1024, 4096, 16384}, true, false},
+		"measured":         {[]int{64, 256, 1024, 3000, 4096, 16384}, false, false},
+		"just above it":    {[]int{64, 256, 1024, 3200, 16384}, false, false},
+		"above all others": {[]int{64, 256, 1024}, false, false},
+		"below all others": {[]int{4096, 16384}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := undivided(32, 3000).set(5, c.sizes...)
-			set.SetDivides("go-parallel", 3000)
-			p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 16, Earlier: []*timings.Set{set}})
-			empty := &timings.Set{Case: "synthetic", Implementations: set.Implementations}
-			var sizes []int
-			for range 2 {
-				size, _, _ := p.Next(empty)
-				sizes = append(sizes, size)
-				p.Visited(size)
+			w := undivided(32, 3000)
+			if c.behind {
+				w.costs[1] = func(n float64) float64 {
+					if n < 3000 {
+						return math.NaN()
+					}
+					return 10 * costA(n)
+				}
 			}
-			if sizes[0] != 64 || c.first != (sizes[1] == 3000) {
-				t.Errorf("the first sizes are %d, want 64 and 3000: %t", sizes, c.first)
+			set := w.set(5, c.sizes...)
+			set.SetDivides("go-parallel", 3000)
+			o := thresholds.PlannerOptions{Low: 64, High: 1 << 16}
+			want := thresholds.NewPlanner(o).Rungs()
+			if c.first {
+				want = slices.Sorted(slices.Values(append(want, 3000)))
+			}
+			o.Earlier = []*timings.Set{set}
+			p := thresholds.NewPlanner(o)
+			if got := p.Rungs(); !slices.Equal(got, want) {
+				t.Errorf("the rungs are %d, want %d", got, want)
+			}
+			if first := order(p, w.names, 2); first[0] != 64 || c.first != (first[1] == 3000) {
+				t.Errorf("the first sizes are %d, want 64 and 3000: %t", first, c.first)
 			}
 		})
 	}
 }
 
-// No run measures where nothing is divided, to find a threshold at which a loop begins to be.
-func TestNoRunMeasuresBelowTheFirstDividedSize(t *testing.T) {
-	set := undivided(33, 3000).set(5, 64, 4096, 1<<18, 1<<24)
+// order returns the first sizes of a planner.
+func order(p *thresholds.Planner, names []string, n int) (sizes []int) {
+	empty := &timings.Set{Case: "synthetic", Implementations: names}
+	for range n {
+		size, _, _ := p.Next(empty)
+		sizes = append(sizes, size)
+		p.Visited(size)
+	}
+	return sizes
+}
+
+// A size speaks for one just below it at which another loop begins to be divided. Sizes that the operation or the command line leaves
+// out are not measured. No step to such a size is a large one.
+func TestWhichFirstDividedSizesAreMeasured(t *testing.T) {
+	slower := func(n float64) float64 { return 1.5 * costA(n) }
+	w := newWorld(34, costA, slower, slower)
+	set := w.set(5, 64, 256, 1024, 1<<14, 1<<18)
+	for name, c := range map[string]struct {
+		divides []int
+		options thresholds.PlannerOptions
+		want    []int // after 64
+	}{
+		"close to each other": {[]int{3000, 3100}, thresholds.PlannerOptions{}, []int{3100, 256}},
+		"equal":               {[]int{3000, 3000}, thresholds.PlannerOptions{}, []int{3000, 256}},
+		"far apart":           {[]int{3000, 300}, thresholds.PlannerOptions{}, []int{300, 3000}},
+		"above the range":     {[]int{3000}, thresholds.PlannerOptions{High: 2048}, []int{256, 1024}},
+		"refused":             {[]int{5000}, thresholds.PlannerOptions{Round: func(n int) int { return max(1<<11, n>>11<<11) }}, []int{1 << 13}},
+		"a large step":        {[]int{1 << 17}, thresholds.PlannerOptions{Work: func(n int) float64 { return float64(n) }}, []int{4096, 1 << 17}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			earlier := *set
+			for i, size := range c.divides {
+				earlier.SetDivides(w.names[i], size)
+			}
+			o := c.options
+			o.Low, o.Earlier = 64, []*timings.Set{&earlier}
+			if o.High == 0 {
+				o.High = 1 << 18
+			}
+			if got := order(thresholds.NewPlanner(o), w.names, 1+len(c.want))[1:]; !slices.Equal(got, c.want) {
+				t.Errorf("after the least size it goes to %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// A threshold that is somewhere above the first divided size has no side below that: nothing is divided there.
+func TestNoSideIsBelowTheFirstDividedSize(t *testing.T) {
+	w := undivided(33, 3000)
+	w.costs[1] = func(n float64) float64 {
+		if n < 3000 {
+			return math.NaN()
+		}
+		return costA(n) * math.Sqrt(4000/n)
+	}
+	set := w.set(5, 64, 3000, 1<<18, 1<<24)
 	set.SetDivides("go-parallel", 3000)
-	rungs := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 24, Ratio: 64, Earlier: []*timings.Set{set}}).Rungs()
-	if slices.ContainsFunc(rungs, func(size int) bool { return size > 600 && size < 3000 }) {
-		t.Errorf("the rungs are %v, and go-parallel divides nothing below 3000", rungs)
+	without := *set
+	without.Divides = nil
+	for _, earlier := range []*timings.Set{set, &without} {
+		p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1 << 24, Ratio: 64, Earlier: []*timings.Set{earlier}})
+		if sizes := order(p, w.names, 3); sizes[1] < 3000 || sizes[1] > 4000 || sizes[2] < 6000 {
+			t.Errorf("the first sizes are %d, want 64 and the sides of 4000, not below 3000", sizes)
+		}
 	}
 }
 
