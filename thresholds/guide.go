@@ -44,15 +44,11 @@ func (p *Planner) guide(earlier []*timings.Set) {
 		// A threshold that is interpolated over a wide gap is mostly within a quarter of it.
 		p.sides = append(p.sides, p.nearest(max(low, s.edge*math.Exp(-gap/4))), p.nearest(s.edge*math.Exp(gap/4)))
 	}
-	slices.Sort(p.sides)
-	p.sides = slices.Compact(p.sides)
 	for i := range curves.divides {
 		if size, ok := p.unmeasuredDivision(&curves, i); ok {
 			p.divisions = append(p.divisions, size)
 		}
 	}
-	slices.Sort(p.divisions)
-	p.divisions = slices.Compact(p.divisions)
 	if math.Log(p.ratio) > slack*wideGap {
 		p.shift = p.farthest(curves.Sizes)
 	}

@@ -20,8 +20,8 @@ type Planner struct {
 	options   Options
 	rng       *rand.Rand
 
-	sides     []int   // of thresholds that earlier runs know, ascending
-	divisions []int   // sizes at which loops begin to be divided and that no earlier run has measured, ascending
+	sides     []int   // of thresholds that earlier runs know
+	divisions []int   // sizes at which loops begin to be divided and that no earlier run has measured
 	shift     float64 // of the rungs between the ends, downwards, as a share of a rung
 
 	grid     []int // sizes of the grid that are left

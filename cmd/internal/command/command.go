@@ -272,5 +272,5 @@ func HostFacts() (calibration.Facts, string) {
 	return calibration.Facts(facts), facts.ID()
 }
 
-// Folder returns the folder of a host under a root, such as sweeps/data/amd-epyc-f26m2s1-2.
+// Folder returns the folder of a host under a root, such as sweeps/data/amd-epyc-f25m17s1-2.
 func Folder(root, hostID string) string { return filepath.Join(root, hostID) }
