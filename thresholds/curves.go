@@ -68,11 +68,12 @@ func newHistory(sets []*timings.Set) *history {
 func (h *history) of(runs [][]group) *history {
 	part := &history{
 		implementations: h.implementations, counterparts: timings.Counterparts(h.implementations), divides: h.divides,
-		runs: runs, pool: newPool(runs),
+		runs: runs,
 	}
 	for _, groups := range runs {
 		part.losses = append(part.losses, lossTable(groups, len(h.implementations)))
 	}
+	part.pool = newPool(runs, part.losses)
 	return part
 }
 

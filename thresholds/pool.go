@@ -8,8 +8,8 @@ import (
 // pool joins the results of several runs, each with sizes of its own, into one table.
 //
 // The log-ratios of each run are interpolated in log-size at the sizes of all runs. A run counts as much as it knows: in full at
-// its own sizes, and less inside a wide gap between two of them. A run with many sizes does not outvote the others where they
-// know as much. Where few runs know a size, their log-ratios are corrected by how far they are off the other runs at the nearest
+// its own sizes, and less between two of them where the gap is wide or where curves are seen to bend. A run with many sizes does
+// not outvote the others where they know as much. Where few runs know a size, their log-ratios are corrected by how far they are off the other runs at the nearest
 // sizes that several know. So a run that is off as a whole moves the mean a little everywhere, and makes no steps between its
 // sizes and those of others.
 type pool struct {
@@ -29,7 +29,16 @@ type place struct {
 // of 64.
 var wideGap = math.Log(4)
 
-func newPool(runs [][]group) *pool {
+// bentLine is the range of a line's errors, as log-ratios of several implementations, where a run that knows only the line counts
+// half. It is twice the usual error in the middle of a gap of wideGap: a range of several errors is about twice as wide as one.
+const bentLine = 0.16
+
+// mayBeChosen is the loss of an implementation up to which its errors count: a factor of two. Those of a slower one seldom change
+// a choice.
+const mayBeChosen = math.Ln2
+
+// newPool returns the pool of runs with these losses: runs × implementations × the run's sizes.
+func newPool(runs [][]group, losses [][][]float64) *pool {
 	p := &pool{}
 	for _, groups := range runs {
 		for _, g := range groups {
@@ -46,35 +55,80 @@ func newPool(runs [][]group) *pool {
 		p.places = append(p.places, places)
 	}
 	for s := range p.sizes {
-		p.weigh(runs, s)
+		p.weigh(runs, losses, s)
 	}
 	return p
 }
 
 // weigh sets the weights of the runs at a size. Between the same two sizes a curve bends the same in all runs, so those runs count
-// together as one estimate with this error and with less noise.
-func (p *pool) weigh(runs [][]group, s int) {
-	between := func(r int) (gap [2]int) {
-		below := p.places[r][s].below
-		return [2]int{runs[r][below].size, runs[r][below+1].size}
-	}
-	alike := map[[2]int]float64{}
+// together as one estimate with this error and with less noise. The error is what is usual in a gap of this width, or what the
+// runs that measured the size saw, if that is more.
+func (p *pool) weigh(runs [][]group, losses [][][]float64, s int) {
+	sharing := map[gap]int{} // numbers of runs
 	for r := range runs {
 		if p.places[r][s].share > 0 {
-			alike[between(r)]++
+			sharing[p.gapAround(runs, r, s)]++
 		}
+	}
+	errors := map[gap]float64{} // of a line, relative to one at which a run counts half
+	for between := range sharing {
+		share := logShare(p.sizes[s], between)
+		usual := math.Log(float64(between.high)/float64(between.low)) / wideGap * 4 * share * (1 - share)
+		errors[between] = max(usual, p.bend(losses, between, s)/bentLine)
 	}
 	for r := range runs {
 		l := &p.places[r][s]
 		switch {
 		case l.share > 0:
-			gap := between(r)
-			bend := math.Log(float64(gap[1])/float64(gap[0])) / wideGap * 4 * l.share * (1 - l.share)
-			l.weight = 1 / (1 + alike[gap]*bend*bend)
+			between := p.gapAround(runs, r, s)
+			l.weight = 1 / (1 + float64(sharing[between])*errors[between]*errors[between])
 		case l.below >= 0:
 			l.weight = 1
 		}
 	}
+}
+
+// gap is two sizes between which a run measured none.
+type gap struct{ low, high int }
+
+// gapAround returns the gap of a run that a size is in.
+func (p *pool) gapAround(runs [][]group, r, s int) gap {
+	below := p.places[r][s].below
+	return gap{runs[r][below].size, runs[r][below+1].size}
+}
+
+// logShare returns how far a size is on the way through a gap, in log-size, from 0 to 1.
+func logShare(size int, between gap) float64 {
+	return math.Log(float64(size)/float64(between.low)) / math.Log(float64(between.high)/float64(between.low))
+}
+
+// bend returns how far off lines between the sizes of a gap are at a size: the median over the runs that measured the size, or 0
+// if none of them knows the gap. In a run it is the range of the errors of the implementations that may be chosen there.
+func (p *pool) bend(losses [][][]float64, between gap, s int) float64 {
+	low, _ := slices.BinarySearch(p.sizes, between.low)
+	high, _ := slices.BinarySearch(p.sizes, between.high)
+	share := logShare(p.sizes[s], between)
+	var bends []float64
+	for r, loss := range losses {
+		if l := p.places[r][s]; l.below < 0 || l.share > 0 {
+			continue
+		}
+		least, most := math.Inf(1), math.Inf(-1)
+		for _, row := range loss {
+			here := p.places[r][s].at(row)
+			off := here - (1-share)*p.places[r][low].at(row) - share*p.places[r][high].at(row)
+			if here <= mayBeChosen && !math.IsNaN(off) {
+				least, most = min(least, off), max(most, off)
+			}
+		}
+		if least <= most {
+			bends = append(bends, most-least)
+		}
+	}
+	if len(bends) == 0 {
+		return 0
+	}
+	return median(bends)
 }
 
 func placeOf(size int, groups []group) place {
@@ -85,8 +139,7 @@ func placeOf(size int, groups []group) place {
 	case above == 0 || above == len(groups):
 		return place{-1, 0, 0}
 	}
-	low, high := float64(groups[above-1].size), float64(groups[above].size)
-	return place{above - 1, math.Log(float64(size)/low) / math.Log(high/low), 0}
+	return place{above - 1, logShare(size, gap{groups[above-1].size, groups[above].size}), 0}
 }
 
 // at returns the value of a run's row at a place, or NaN if the run does not know it.

@@ -86,16 +86,78 @@ func TestCoarseRunsBendNothing(t *testing.T) {
 	}
 }
 
+// sizedGroups are the groups of a run with sizes only.
+func sizedGroups(sizes ...int) (out []group) {
+	for _, size := range sizes {
+		out = append(out, group{size: size})
+	}
+	return out
+}
+
+// Some loops compute so many outputs at a time. A run that measured such a step says where it is. Runs that measured on both sides
+// of it do not say otherwise, however many and however near they are.
+func TestRunsBesideAStepDoNotHideIt(t *testing.T) {
+	seconds := func(n int) []float64 { // b wins from 33 to 48 only, by 20 %
+		a := 1e-7 * float64((n+15)/16)
+		return []float64{a, 1e-7 * []float64{1.3, 2.6, 2.5, 5.2}[min((n-1)/16, 3)]}
+	}
+	run := func(off float64, sizes ...int) *timings.Set {
+		set := &timings.Set{Implementations: []string{"a", "b"}}
+		for _, n := range sizes {
+			for k := range 8 {
+				s := seconds(n)
+				s[1] *= 1 + off + 0.001*float64(k)
+				set.Blocks = append(set.Blocks, timings.Block{Size: n, Seconds: s, Iterations: []int{1, 1}, Twin: -1})
+			}
+		}
+		return set
+	}
+	dense := run(0, 16, 24, 32, 33, 40, 48, 49, 56, 64)
+	sets := []*timings.Set{dense, run(0.01, 16, 32, 64), run(-0.01, 16, 32, 64), run(0.01, 16, 32, 64), run(-0.01, 16, 32, 64)}
+	r := Fit(sets, Options{Seed: 1, Resamples: 100})
+	if len(r.Segments) != 3 || r.Segments[1].From < 33 || r.Segments[1].From > 36 || r.Segments[2].From < 48 || r.Segments[2].From > 52 {
+		t.Errorf("segments are %+v, want b from 33 to 48 as by the run that measured there", r.Segments)
+	}
+}
+
+// A run counts by what is usual in its gap, or by what runs that measured the size saw, if that is more.
+func TestALineCountsByItsError(t *testing.T) {
+	groups := [][]group{sizedGroups(100, 400), sizedGroups(100, 400), sizedGroups(100, 200, 400)}
+	for _, c := range []struct {
+		name   string
+		middle []float64 // losses of the run that measured in the middle, of implementations whose line is at 0.2 there
+		want   float64   // weight of each of the two others there
+	}{
+		{"straight", []float64{0.2, 0.2}, 1 / (1 + 2*1.0)},
+		{"off by as much as a line that counts half", []float64{0.2 + bentLine, 0.2}, 1 / (1 + 2*1.0)},
+		{"bent", []float64{0.2 + 3*bentLine, 0.2}, 1 / (1 + 2*9.0)},
+		{"bent both ways", []float64{0.2 + bentLine, 0.2 - 2*bentLine}, 1 / (1 + 2*9.0)},
+		{"bent where nobody chooses it", []float64{0.2, 0.2 + 1}, 1 / (1 + 2*1.0)},
+		{"not timed", []float64{0.2, math.Inf(1)}, 1 / (1 + 2*1.0)},
+	} {
+		run := [][]float64{{0, 0}, {0.2, 0.2}, {0.2, 0.2}}
+		middle := [][]float64{{0, 0, 0}, {0.2, c.middle[0], 0.2}, {0.2, c.middle[1], 0.2}}
+		p := newPool(groups, [][][]float64{run, run, middle})
+		if got := p.places[0][1].weight; math.Abs(got-c.want) > 1e-12 || p.places[1][1].weight != got {
+			t.Errorf("%s: a line counts %v, want %v", c.name, got, c.want)
+		}
+		if p.places[2][1].weight != 1 || p.places[0][0].weight != 1 {
+			t.Errorf("%s: a measured size counts %v and %v, want 1", c.name, p.places[2][1].weight, p.places[0][0].weight)
+		}
+	}
+	// One of three runs that measured in the middle saw a bend.
+	line, straight, bent := [][]float64{{0, 0}, {0.2, 0.2}}, [][]float64{{0, 0, 0}, {0.2, 0.2, 0.2}}, [][]float64{{0, 0, 0}, {0.2, 0.6, 0.2}}
+	dense := sizedGroups(100, 200, 400)
+	p := newPool([][]group{groups[0], dense, dense, dense}, [][][]float64{line, bent, straight, straight})
+	if got := p.places[0][1].weight; math.Abs(got-0.5) > 1e-12 {
+		t.Errorf("a line counts %v where one run of three saw it bend, want 0.5", got)
+	}
+}
+
 // Where a single run measured, it counts without how far it is off the others, so that its sizes make no steps.
 func TestALoneRunMakesNoSteps(t *testing.T) {
-	groups := func(sizes ...int) (out []group) {
-		for _, size := range sizes {
-			out = append(out, group{size: size})
-		}
-		return out
-	}
-	p := newPool([][]group{groups(100, 200, 400, 800, 100000), groups(100, 100000), groups(100, 100000)})
 	runs := [][][]float64{{{0.3, 0.3, 0.3, 0.3, 0.3}, {1.3, 1.3, 1.3, 1.3, 1.3}}, {{0, 0}, {1, 1}}, {{0, 0}, {1, 1}}}
+	p := newPool([][]group{sizedGroups(100, 200, 400, 800, 100000), sizedGroups(100, 100000), sizedGroups(100, 100000)}, runs)
 	loss := newTable(2, len(p.sizes))
 	p.join(runs, loss)
 	for s, size := range p.sizes {
@@ -111,8 +173,8 @@ func TestALoneRunMakesNoSteps(t *testing.T) {
 		}
 	}
 	// Three runs that know a curve well outvote one that is off, as before.
-	same := newPool([][]group{groups(100, 200), groups(100, 200), groups(100, 200)})
-	same.join([][][]float64{{{0, 0}, {1, 1}}, {{0, 0}, {1, 1}}, {{0, 0}, {4, 4}}}, loss[:2])
+	runs = [][][]float64{{{0, 0}, {1, 1}}, {{0, 0}, {1, 1}}, {{0, 0}, {4, 4}}}
+	newPool([][]group{sizedGroups(100, 200), sizedGroups(100, 200), sizedGroups(100, 200)}, runs).join(runs, loss[:2])
 	if math.Abs(loss[1][1]-2) > 1e-12 {
 		t.Errorf("the mean of 1, 1 and 4 is %v", loss[1][1])
 	}
