@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"crossover/calibration"
 )
@@ -24,7 +23,9 @@ func (s *shapes) choiceOf(m *measuredShape) *choice {
 	s.b.d.mu.Lock()
 	defer s.b.d.mu.Unlock()
 	if m.choice.Load() == nil {
-		c := s.b.chooseAsked(m.Asked)
+		b := s.b
+		b.otherGPU = s.of.asked.entry.otherGPU
+		c := b.chooseAsked(m.Asked)
 		m.choice.Store(&c)
 	}
 	return m.choice.Load()
@@ -86,9 +87,9 @@ const tied = 1.03
 type askedSize struct {
 	size int
 	choice
-	tied    []string  // as fast as the choice
-	created time.Time // when the newest run began that measured such shapes
-	quiet   bool      // whether the machine was quiet in any of the runs
+	tied  []string // as fast as the choice
+	by    askedBy
+	quiet bool // whether the machine was quiet in any of the runs
 }
 
 // askedSizes returns the sizes of a case that somebody asked for.
@@ -108,15 +109,14 @@ func (d *Dispatcher) askedSizes(c *Case, from source) []askedSize {
 			return nil
 		}
 	}
-	b := builder{d: d, names: c.names, lacks: c.obstacle, recorded: p.record()}
-	created := d.entry.host.NewestRun(p.Operation)
+	b := builder{d: d, names: c.names, lacks: c.obstacle, recorded: p.record(), otherGPU: p.asked.entry.otherGPU}
 	var sizes []askedSize
 	for k := range p.Asked {
 		a := &p.Asked[k]
 		if !l.passes(a.Shape) {
 			continue
 		}
-		s := askedSize{size: a.Shape[l.axis], choice: b.chooseAsked(a), created: created, quiet: !p.Degraded}
+		s := askedSize{size: a.Shape[l.axis], choice: b.chooseAsked(a), by: p.asked, quiet: !p.asked.of.Degraded}
 		if s.implementation == CPU {
 			continue
 		}

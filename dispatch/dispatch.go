@@ -45,6 +45,7 @@ type Dispatcher struct {
 
 	mu         sync.Mutex // guards all fields below, and the building of tables
 	entry      entry
+	match      *entry // see standIn; nil until it is needed
 	thermal    string
 	cases      map[caseKey]*Case // nil in a zero dispatcher
 	operations map[caseKey]*Operation
@@ -83,7 +84,8 @@ func Unforced() Option { return func(d *Dispatcher) { d.unforced = true } }
 // from others by the facts alone: Load times nothing. Without it, Load picks the nearest match: of the same chip family, if
 // possible with the same GPU and the same processor, and of those the most recent. Without that too, every choice is CPU.
 // Fallback reports the last two situations, with what keeps the match from being this host. Load decodes the picked entry
-// only.
+// only. If the entry of this host has nothing of an operation, the nearest match decides for that operation, and Explain says
+// so. It is read from the file when such an operation is first asked for.
 //
 // Load fails, with one line, if there is no file (the error wraps [fs.ErrNotExist]), if the file or its entry is not
 // valid, or if the environment variable CROSSOVER_FORCE has a syntax error. CROSSOVER_FORCE overrides choices for
@@ -102,7 +104,7 @@ func Load(path string, options ...Option) (*Dispatcher, error) {
 // picks an entry as Load does. With a nil file every choice is CPU.
 func New(file *calibration.File, options ...Option) (*Dispatcher, error) {
 	d := newDispatcher(options)
-	e, err := d.pick(fileCandidates(file))
+	e, err := d.pickOf(file)
 	if err != nil {
 		return nil, err
 	}
@@ -134,11 +136,22 @@ func (d *Dispatcher) start(e entry) (*Dispatcher, error) {
 	return d, nil
 }
 
-func (d *Dispatcher) load(path string) (e entry, err error) {
-	err = calibration.View(path, func(hosts []calibration.Entry) error {
-		e, err = d.pick(entryCandidates(hosts))
-		return err
-	})
+// pickOf picks from a file that the program already has, nil for none.
+func (d *Dispatcher) pickOf(file *calibration.File) (entry, error) {
+	candidates := fileCandidates(file)
+	return d.pick(candidates, func(pick func([]candidate) (entry, error)) (entry, error) { return pick(candidates) })
+}
+
+func (d *Dispatcher) load(path string) (entry, error) {
+	view := func(pick func([]candidate) (entry, error)) (e entry, err error) {
+		err = calibration.View(path, func(hosts []calibration.Entry) error {
+			e, err = pick(entryCandidates(hosts))
+			return err
+		})
+		return e, err
+	}
+	// Entries may be read inside of View only.
+	e, err := view(func(candidates []candidate) (entry, error) { return d.pick(candidates, view) })
 	if err != nil {
 		return entry{}, fmt.Errorf("dispatch: %w", err)
 	}
@@ -171,7 +184,7 @@ func (d *Dispatcher) Swap(file *calibration.File) error {
 	if d.none() {
 		return errNil
 	}
-	e, err := d.pick(fileCandidates(file))
+	e, err := d.pickOf(file)
 	if err != nil {
 		return err
 	}
@@ -182,7 +195,7 @@ func (d *Dispatcher) Swap(file *calibration.File) error {
 func (d *Dispatcher) swap(e entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.entry = e
+	d.entry, d.match = e, nil
 	d.calibrations++
 	d.swaps = nil
 	d.checkForce()

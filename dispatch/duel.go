@@ -223,7 +223,7 @@ func (d *Dispatcher) obstacleAt(at site, name string) string {
 	operation, _, placement := splitName(at.name())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	b := builder{d: d}
+	b := builder{d: d, otherGPU: d.entryFor(operation).otherGPU}
 	if at.of != nil {
 		b.names, b.lacks, b.recorded = at.of.names, at.of.obstacle, d.sourceOf(at.of).recorded
 	} else {

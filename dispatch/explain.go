@@ -105,7 +105,11 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 		e.considerWait(r, chosen.implementation, time.Duration(t.gpuWait.Load()))
 	}
 	if e.Host == "" { // otherwise another line decides, and has said so
-		e.describe(t.entry, t.created(asked), t.now)
+		by := t.entry
+		if asked != nil {
+			by = asked.by.entry
+		}
+		e.describe(by, t.created(asked), t.now)
 	}
 	return e
 }
@@ -114,7 +118,7 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 func (t *table) created(asked *askedSize) time.Time {
 	switch h := t.entry.host; {
 	case asked != nil:
-		return asked.created
+		return asked.by.created()
 	case h == nil:
 		return time.Time{}
 	case t.line != nil:
@@ -185,7 +189,7 @@ func (s *shapes) explain(shape []int) Explanation {
 // explainAsked says why an implementation is chosen at a shape that was measured because somebody asked for it.
 func (s *shapes) explainAsked(m *measuredShape) Explanation {
 	c := m.choice.Load()
-	e := Explanation{Implementation: c.implementation, Reason: c.reason, Answer: Measured, Degraded: s.of.Degraded}
+	e := Explanation{Implementation: c.implementation, Reason: c.reason, Answer: Measured, Degraded: s.of.asked.of.Degraded}
 	if r, ok := c.depends.(*relief); ok {
 		e.considerWait(r, c.implementation, time.Duration(s.b.d.gpuWait.Load()))
 	}

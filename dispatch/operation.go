@@ -83,8 +83,8 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	if p == nil {
 		p = d.knownFor(operation, placement)
 	}
-	s := &overShapes{fixed: CPU, axes: d.axesOf(operation), entry: d.entry, now: d.now}
-	b := builder{d: d, names: o.names, lacks: o.obstacle}
+	s := &overShapes{fixed: CPU, axes: d.axesOf(operation), entry: d.entryFor(operation), now: d.now}
+	b := builder{d: d, names: o.names, lacks: o.obstacle, otherGPU: s.entry.otherGPU}
 	if p != nil {
 		s.shapes = d.newShapes(p, placement, o.names, o.obstacle)
 		b = s.shapes.b
@@ -104,10 +104,10 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 		s.shapes, s.reason = nil, fmt.Sprintf("%q is no name of an operation (want matmul or matmul/shared)", short(o.name))
 	case forced != "":
 		s.shapes, s.fixed, s.reason = nil, forced, d.forcedBy()
-	case p == nil && d.entry.host == nil:
-		s.reason = d.entry.fallback
+	case p == nil && s.entry.host == nil:
+		s.reason = s.entry.fallback
 	case p == nil:
-		s.reason = fmt.Sprintf("the calibration of %s predicts nothing for %s", d.entry.host.ID, o.name)
+		s.reason = fmt.Sprintf("the calibration of %s predicts nothing for %s", s.entry.host.ID, o.name)
 	}
 	if refused != "" {
 		s.note = "; " + refused
@@ -159,7 +159,11 @@ func (o *Operation) ExplainShape(shape ...int) Explanation {
 	}
 	if e.Case == "" {
 		e.Case, e.Shape = o.name, s.worded(shape)
-		e.describe(s.entry, s.created(), s.now)
+		by, created := s.entry, s.created()
+		if s.shapes != nil && s.shapes.isAsked(shape) {
+			by, created = s.shapes.of.asked.entry, s.shapes.of.asked.created()
+		}
+		e.describe(by, created, s.now)
 	}
 	e.Reason += s.note
 	if by := overSwap(s.swaps, shape); by != nil {

@@ -20,6 +20,9 @@ type entry struct {
 	otherGPU bool              // its GPU is not the one of this host, so its GPU thresholds do not hold here
 
 	predicted map[*calibration.Operation]*predicted // by operations of the host; made when needed, under the lock
+
+	// near finds the near match for operations of which this host's own entry has nothing. It is nil if there is none.
+	near func() (entry, error)
 }
 
 func newEntry(h *calibration.Host) entry {
@@ -47,6 +50,15 @@ func (e entry) measured(l *line) *calibration.Case {
 		}
 	}
 	return nil
+}
+
+// knows reports whether an operation was measured or is predicted. A few shapes that somebody asked for are not enough.
+func (e entry) knows(operation string) bool {
+	if e.host == nil {
+		return false
+	}
+	return slices.ContainsFunc(e.host.Cases, func(c calibration.Case) bool { return c.Operation == operation }) ||
+		slices.ContainsFunc(e.host.Operations, func(o calibration.Operation) bool { return o.Name == operation && o.Surface.Fitted() })
 }
 
 // names returns the names of the entry's cases and of their operations.
@@ -97,22 +109,47 @@ func entryCandidates(entries []calibration.Entry) []candidate {
 	return candidates
 }
 
-// near is a candidate that may stand in for this host.
-type near struct {
+// match is a candidate that may stand in for this host.
+type match struct {
 	candidate
 	likeness host.Likeness
 	reason   string // why it is not this host
 }
 
 // pick takes the entry of this host, otherwise the nearest match, otherwise none. Nil candidates mean that there is no
-// calibration.
-func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
+// calibration. again picks from the same candidates as the given function does.
+func (d *Dispatcher) pick(candidates []candidate, again func(pick func([]candidate) (entry, error)) (entry, error)) (entry, error) {
 	if candidates == nil {
 		return entry{fallback: noCalibration}, nil
 	}
+	own, matches, missing := d.matches(candidates)
+	switch {
+	case own != nil:
+		h, err := own.host()
+		e := newEntry(h)
+		if len(matches) > 0 {
+			e.near = func() (entry, error) { return again(d.pickNear) }
+		}
+		return e, err
+	case len(matches) > 0:
+		return d.nearest(matches, missing)
+	}
+	return entry{fallback: missing + d.othersThan(candidates)}, nil
+}
+
+// pickNear takes the nearest match for what the entry of this host lacks, otherwise none.
+func (d *Dispatcher) pickNear(candidates []candidate) (entry, error) {
+	_, matches, _ := d.matches(candidates)
+	if len(matches) == 0 {
+		return entry{}, nil
+	}
+	return d.nearest(matches, "the entry of this host has nothing of the operation")
+}
+
+// matches returns the entry of this host, nil if there is none, and the near matches. missing says that there is no entry.
+func (d *Dispatcher) matches(candidates []candidate) (own *candidate, matches []match, missing string) {
 	id := d.host.ID()
-	missing := "no entry for " + id
-	var matches []near
+	missing = "no entry for " + id
 	for _, c := range candidates {
 		if c.simulated && !d.allowSimulated {
 			if c.id == id {
@@ -122,17 +159,20 @@ func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 		}
 		switch likeness, reason := d.host.Compare(c.facts, c.id == id); likeness {
 		case host.Same:
-			h, err := c.host()
-			return newEntry(h), err
+			if own == nil {
+				own = &c
+			}
 		case host.Other:
 		default:
-			matches = append(matches, near{c, likeness, reason})
+			matches = append(matches, match{c, likeness, reason})
 		}
 	}
-	if len(matches) == 0 {
-		return entry{fallback: missing + d.othersThan(candidates)}, nil
-	}
-	best := slices.MinFunc(matches, func(a, b near) int {
+	return own, matches, missing
+}
+
+// nearest returns the entry of the nearest match. missing says why it is needed.
+func (d *Dispatcher) nearest(matches []match, missing string) (entry, error) {
+	best := slices.MinFunc(matches, func(a, b match) int {
 		return cmp.Or(
 			compareBool(a.simulated, b.simulated),
 			cmp.Compare(b.likeness, a.likeness),
@@ -141,7 +181,7 @@ func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 		)
 	})
 	name := best.id
-	if name == id {
+	if name == d.host.ID() {
 		name = "of that name"
 	}
 	h, err := best.candidate.host()
@@ -149,6 +189,31 @@ func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 	e.fallback = fmt.Sprintf("%s, so the near match %s stands in: %s", missing, name, best.reason)
 	e.otherGPU = d.host.GPU != best.facts.GPU && !d.host.SameGPU(best.facts)
 	return e, err
+}
+
+// entryFor returns the entry behind the choices of an operation: that of this host, or the near match if only the match knows the
+// operation. The caller holds the lock.
+func (d *Dispatcher) entryFor(operation string) entry {
+	if d.entry.near == nil || d.entry.knows(operation) {
+		return d.entry
+	}
+	if near := d.standIn(); near.knows(operation) {
+		return near
+	}
+	return d.entry
+}
+
+// standIn returns the near match of an entry that has one. An entry without a host takes the place of one that cannot be read,
+// because the choices for the other operations hold without it. The caller holds the lock.
+func (d *Dispatcher) standIn() entry {
+	if d.match == nil {
+		e, err := d.entry.near()
+		if err != nil {
+			e = entry{}
+		}
+		d.match = &e
+	}
+	return *d.match
 }
 
 // othersThan says which hosts are in a file that has no entry for this host.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"crossover/calibration"
 	"crossover/calibration/surface"
@@ -17,10 +18,21 @@ type predicted struct {
 	byFactors []bool // for each axis, whether times jump from each value to the next
 	onGPU     []bool // by implementation of the surface
 	costs     bool   // whether cost models tell times far outside of the measured shapes
+
+	asked askedBy // who measured the shapes that somebody asked for
 }
 
-func newPredicted(o *calibration.Operation) *predicted {
-	p := &predicted{Operation: o, predictor: surface.NewPredictor(&o.Surface), byFactors: make([]bool, len(o.Axes)), costs: o.Surface.HasCosts()}
+// askedBy is the entry with the shapes of an operation that somebody asked for.
+type askedBy struct {
+	entry entry
+	of    *calibration.Operation
+}
+
+// created returns when the newest run began that measured such shapes.
+func (a askedBy) created() time.Time { return a.entry.host.NewestRun(a.of) }
+
+func newPredicted(o *calibration.Operation, asked askedBy) *predicted {
+	p := &predicted{Operation: o, asked: asked, predictor: surface.NewPredictor(&o.Surface), byFactors: make([]bool, len(o.Axes)), costs: o.Surface.HasCosts()}
 	for i := range o.Surface.Features {
 		f := &o.Surface.Features[i]
 		for axis, weight := range f.Weights {
@@ -47,19 +59,56 @@ func (d *Dispatcher) predictedFor(operation, placement string) *predicted {
 
 // knownFor is predictedFor for what may predict nothing and have shapes alone that somebody asked for.
 func (d *Dispatcher) knownFor(operation, placement string) *predicted {
-	if d.entry.host == nil {
+	e := d.entryFor(operation)
+	if e.host == nil {
 		return nil
 	}
-	o := d.entry.host.Operation(operation, placement)
-	if o == nil || !o.Surface.Fitted() && len(o.Asked) == 0 {
+	o := e.host.Operation(operation, placement)
+	asked := askedBy{e, o}
+	if e.host != d.entry.host { // somebody may have asked for shapes on this host
+		if own := d.entry.host.Operation(operation, placement); own != nil {
+			asked = askedBy{d.entry, own}
+		}
+	}
+	if o == nil {
+		o = asked.of
+	}
+	if o == nil || !o.Surface.Fitted() && len(asked.of.Asked) == 0 {
 		return nil
 	}
-	known := d.entry.predicted[o]
+	known := d.entry.predicted[asked.of]
 	if known == nil {
-		known = newPredicted(o)
-		d.entry.predicted[o] = known
+		known = newPredicted(withAsked(o, asked.of), asked)
+		d.entry.predicted[asked.of] = known
 	}
 	return known
+}
+
+// withAsked returns an operation with the asked shapes of another entry in place of its own.
+func withAsked(o, by *calibration.Operation) *calibration.Operation {
+	if o == by {
+		return o
+	}
+	joined := *o
+	joined.Implementations = slices.Clone(o.Implementations)
+	place := make([]int, len(by.Implementations)) // of an implementation in joined
+	for i := range by.Implementations {
+		name := by.Implementations[i].Name
+		place[i] = slices.IndexFunc(joined.Implementations, func(m calibration.Implementation) bool { return m.Name == name })
+		if place[i] < 0 {
+			place[i] = len(joined.Implementations)
+			joined.Implementations = append(joined.Implementations, by.Implementations[i])
+		}
+	}
+	joined.Asked = slices.Clone(by.Asked)
+	for k := range joined.Asked {
+		seconds := joined.Asked[k].MedianSeconds
+		joined.Asked[k].MedianSeconds = make([]float64, len(joined.Implementations))
+		for i, s := range seconds {
+			joined.Asked[k].MedianSeconds[place[i]] = s
+		}
+	}
+	return &joined
 }
 
 // record returns what is known of the operation as of a case, without segments.

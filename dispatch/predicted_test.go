@@ -450,7 +450,7 @@ func TestCutFollowsTheSurface(t *testing.T) {
 	const surfaces, sizes = 20, 200
 	for range surfaces {
 		o := randomOperation(random, 60)
-		p := newPredicted(&o)
+		p := newPredicted(&o, askedBy{})
 		l, err := newLine(p, []string{fmt.Sprintf("taps=%d", 8+random.IntN(4000))})
 		if err != nil {
 			t.Fatal(err)
@@ -726,7 +726,7 @@ func TestChooseShapeFollowsTheSurface(t *testing.T) {
 	random1 := randomOperation(random, 40)
 	file.Hosts[1].Operations[2] = random1
 	d := newDispatcherFor(t, file, m3Max)
-	chooser, p := d.Operation("stft"), newPredicted(&random1)
+	chooser, p := d.Operation("stft"), newPredicted(&random1, askedBy{})
 	var shapes [][]int
 	for range 3000 {
 		shapes = append(shapes, []int{8 + random.IntN(32761), 64 + random.IntN(1<<20)})
@@ -1151,7 +1151,7 @@ func TestPredictBeyond(t *testing.T) {
 				o.Surface.Implementations[k].Costs = append([]float64{1e-6}, make([]float64, len(o.Surface.Features))...)
 			}
 		}
-		p := newPredicted(&o)
+		p := newPredicted(&o, askedBy{})
 		var edge, beyond logSeconds
 		shape := []int{o.Axes[0].To, o.Axes[1].To, o.Axes[2].To}
 		p.predict(shape, &edge)

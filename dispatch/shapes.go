@@ -51,7 +51,7 @@ const (
 // newShapes returns the shapes of an operation in a placement, for the present calibration and policies. The caller holds
 // the lock.
 func (d *Dispatcher) newShapes(p *predicted, placement string, names []string, lacks obstacle) *shapes {
-	s := &shapes{of: p, b: builder{d: d, names: names, lacks: lacks, recorded: p.record()}}
+	s := &shapes{of: p, b: builder{d: d, names: names, lacks: lacks, recorded: p.record(), otherGPU: d.entryFor(p.Name).otherGPU}}
 	s.lines = d.measuredLines(p, placement)
 	if placement != p.Placement {
 		s.lines = append(s.lines, d.measuredLines(p, p.Placement)...)
@@ -95,6 +95,15 @@ func (s *shapes) answer(shape []int) int {
 	answer := s.find(shape)
 	place.Store(h&^answerMask | uint64(answer))
 	return answer
+}
+
+// isAsked reports whether what was measured at a shape decides there, because somebody asked for it.
+func (s *shapes) isAsked(shape []int) bool {
+	if !s.takes(shape) {
+		return false
+	}
+	answer := s.answer(shape)
+	return answer >= firstAsked && answer < firstLine
 }
 
 // hash mixes the values of a shape.
@@ -214,8 +223,9 @@ type measuredLine struct {
 // come first, because they decide also where another line passes.
 func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLine {
 	var forced, lines []*measuredLine
-	for i := range d.entry.host.Cases {
-		c := &d.entry.host.Cases[i]
+	e := d.entryFor(p.Name)
+	for i := range e.host.Cases {
+		c := &e.host.Cases[i]
 		if l := p.lineOf(c); l != nil && placementOf(c) == placement {
 			measured := &measuredLine{line: l, name: c.Name, recorded: c}
 			if _, measured.forced = d.force[c.Name]; measured.forced {
@@ -227,7 +237,7 @@ func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLi
 	}
 	for name := range d.force {
 		operation, fixed, in := splitName(name)
-		if operation != p.Name || in != placement || len(fixed) == 0 || d.entry.find(name) != nil {
+		if operation != p.Name || in != placement || len(fixed) == 0 || e.find(name) != nil {
 			continue
 		}
 		if l, err := newLine(p, fixed); err == nil {

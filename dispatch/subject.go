@@ -29,7 +29,7 @@ func (d *Dispatcher) counterOf(name string, recorded *calibration.Case) *counter
 		}
 		axes = append(axes, recorded.Axis.Name)
 	}
-	if own := d.entry.find(name); fixed == nil && own != nil { // as for matmul/square
+	if own := d.entryFor(operation).find(name); fixed == nil && own != nil { // as for matmul/square
 		fixed = map[string]int{}
 		maps.Copy(fixed, own.Parameters)
 		maps.DeleteFunc(fixed, func(p string, _ int) bool { return slices.Contains(placements, p) })
@@ -86,7 +86,7 @@ func fixedValues(parameters []string) map[string]int {
 
 // axesOf returns the names of an operation's axes, as the calibration or else the program has them, nil if neither does.
 func (d *Dispatcher) axesOf(operation string) []string {
-	if h := d.entry.host; h != nil {
+	if h := d.entryFor(operation).host; h != nil {
 		for i := range h.Operations {
 			if h.Operations[i].Name == operation {
 				return h.Operations[i].Surface.Axes

@@ -136,8 +136,8 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	operation, _, placement := splitName(name)
 	from := d.sourceOf(c)
 	among := from.among(c.names)
-	t := &table{name: name, entry: d.entry, recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
-	b := builder{d: d, names: c.names, lacks: c.obstacle, recorded: from.recorded}
+	t := &table{name: name, entry: d.entryFor(operation), recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
+	b := builder{d: d, names: c.names, lacks: c.obstacle, recorded: from.recorded, otherGPU: t.entry.otherGPU}
 	if p := d.knownFor(operation, placement); b.recorded == nil && p != nil {
 		b.recorded = p.record()
 	}
@@ -158,7 +158,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	case from.wrong != nil:
 		t.choices = []choice{{implementation: CPU, reason: from.wrong.Error()}}
 	case from.recorded == nil:
-		t.choices = []choice{{implementation: CPU, reason: d.unknown(name)}}
+		t.choices = []choice{{implementation: CPU, reason: t.entry.unknown(name)}}
 	case from.line != nil && from.line.jumps():
 		t.choices = []choice{{depends: &along{from.line, d.newShapes(from.line.of, placement, c.names, c.obstacle)}}}
 	case from.line != nil:
@@ -331,9 +331,10 @@ type source struct {
 // before data in caller memory. But the sizes of a case in caller memory come before a single size.
 func (d *Dispatcher) sourceOf(c *Case) source {
 	operation, fixed, placement := splitName(c.name)
-	recorded := d.entry.find(c.name)
+	e := d.entryFor(operation)
+	recorded := e.find(c.name)
 	if decided(recorded) && single(recorded) && d.predictedFor(operation, placement) == nil {
-		if instead := d.entry.find(c.instead); decided(instead) && !single(instead) {
+		if instead := e.find(c.instead); decided(instead) && !single(instead) {
 			recorded = instead
 		}
 	}
@@ -345,7 +346,7 @@ func (d *Dispatcher) sourceOf(c *Case) source {
 		return predicted
 	}
 	if c.instead != "" {
-		if instead := d.entry.find(c.instead); recorded == nil || decided(instead) {
+		if instead := e.find(c.instead); recorded == nil || decided(instead) {
 			recorded = instead
 		}
 	}
@@ -396,19 +397,18 @@ func (d *Dispatcher) predictedSource(operation, placement string, fixed []string
 	if err != nil {
 		return source{wrong: err}
 	}
-	if measured := d.entry.measured(l); measured != nil {
+	if measured := d.entryFor(operation).measured(l); measured != nil {
 		return source{recorded: measured}
 	}
 	return source{recorded: l.described(), line: l}
 }
 
 // unknown says why the calibration has no case of a name.
-func (d *Dispatcher) unknown(name string) string {
-	if d.entry.host == nil {
-		return d.entry.fallback
+func (e entry) unknown(name string) string {
+	if e.host == nil {
+		return e.fallback
 	}
-	return fmt.Sprintf("the calibration of %s has no case %q%s", d.entry.host.ID, name,
-		didYouMean(nearestNames(name, d.entry.host.Cases)))
+	return fmt.Sprintf("the calibration of %s has no case %q%s", e.host.ID, name, didYouMean(nearestNames(name, e.host.Cases)))
 }
 
 // builder turns a case on record into choices that the program can use.
@@ -417,6 +417,7 @@ type builder struct {
 	names    []string // that the program knows, for messages
 	lacks    obstacle // of the program
 	recorded *calibration.Case
+	otherGPU bool // it was measured with another GPU than that of this host
 }
 
 // forced returns the implementation of CROSSOVER_FORCE, or the reason why the program cannot use it.
@@ -513,7 +514,7 @@ func (b *builder) obstacle(name string) string {
 		}
 	}
 	switch {
-	case b.onGPU(name) && b.d.entry.otherGPU:
+	case b.onGPU(name) && b.otherGPU:
 		return "was measured on another GPU"
 	case b.onGPU(name) && tooHot(b.d.thermal):
 		return "runs on the GPU and the thermal state is " + b.d.thermal

@@ -28,13 +28,14 @@ func (d *Dispatcher) Times(operation string, shape []int, line string, size int)
 	name, _, placement := splitName(operation)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := forecast{of: d.knownFor(name, placement), measured: d.entry.find(line)}
+	e := d.entryFor(name)
+	f := forecast{of: d.knownFor(name, placement), measured: e.find(line)}
 	if f.of == nil || len(shape) != len(f.of.Axes) {
 		f.of, shape = nil, nil
 	}
 	for _, i := range f.implementations() {
 		onGPU := i.Processor == "gpu"
-		if onGPU && (d.entry.otherGPU || tooHot(d.thermal)) {
+		if onGPU && (e.otherGPU || tooHot(d.thermal)) {
 			continue
 		}
 		if seconds, _, known := f.seconds(shape, size, i.Name); known {
