@@ -78,26 +78,43 @@ func (o *options) negativeSize(err error) error {
 	return err
 }
 
-// choose prints the implementation that a program on this machine would get, and the reason on a second line.
+// choose prints the implementation that a program on this machine would get, and the reason on a second line. With --quiet the
+// second line is left out.
 func choose(o *options, machine command.Machine, stdout io.Writer) error {
+	e, err := explain(o, machine)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, e.Implementation)
+	if !o.quiet {
+		fmt.Fprintln(stdout, e)
+	}
+	return nil
+}
+
+// explain returns what a program on this machine would get, and why.
+func explain(o *options, machine command.Machine) (e dispatch.Explanation, err error) {
 	if o.asksForShape() {
-		return chooseShape(o, machine, stdout)
+		return explainShape(o, machine)
 	}
 	size, err := o.size()
 	if err != nil {
-		return err
+		return e, err
 	}
-	all, err := competingAt(o.choose, machine)
+	return explainCase(o, o.choose, size, machine)
+}
+
+// explainCase does what explain does for a size of a case.
+func explainCase(o *options, name string, size int, machine command.Machine) (e dispatch.Explanation, err error) {
+	all, err := competingAt(name, machine)
 	if err != nil {
-		return err
+		return e, err
 	}
 	d, err := dispatch.Load(o.output)
 	if err != nil {
-		return err
+		return e, err
 	}
-	c := d.Case(o.choose, present(all)...)
-	fmt.Fprintf(stdout, "%s\n%s\n", c.Choose(size), c.Explain(size))
-	return nil
+	return d.Case(name, present(all)...).Explain(size), nil
 }
 
 // competingAt returns the implementations of a case: one that is measured by default, or another line of shapes.
@@ -142,28 +159,30 @@ func spaceOf(machine command.Machine, operation string, placement kernels.Placem
 	return nil
 }
 
-// chooseShape does what choose does for a whole shape.
-func chooseShape(o *options, machine command.Machine, stdout io.Writer) error {
+// explainShape does what explain does for a whole shape. The shape of an operation with one axis is a size of its case.
+func explainShape(o *options, machine command.Machine) (e dispatch.Explanation, err error) {
 	s, _, err := catalogue.ReadShape(o.choose)
 	if err != nil {
-		return err
+		return e, err
 	}
 	space := spaceOf(machine, s.Operation, s.Placement)
 	switch {
-	case space == nil && s.Placement != kernels.Caller:
-		return notPlaced(o.choose, s.Placement)
 	case space == nil && len(s.Values) == 1:
-		return command.Usage("--choose %.80q: the operation has one axis (want its size behind it: --choose %s %d)", o.choose, s.Operation, s.Values[0])
+		name := s.Operation
+		if s.Placement != kernels.Caller {
+			name += "/" + string(s.Placement)
+		}
+		return explainCase(o, name, s.Values[0], machine)
+	case space == nil && s.Placement != kernels.Caller:
+		return e, notPlaced(o.choose, s.Placement)
 	case space == nil:
-		return command.Usage("--choose %.80q: no such shape on this machine: want one of an operation that is measured here (calibrate --list prints them)", o.choose)
+		return e, command.Usage("--choose %.80q: no such shape on this machine: want one of an operation that is measured here (calibrate --list prints them)", o.choose)
 	}
 	d, err := dispatch.Load(o.output)
 	if err != nil {
-		return err
+		return e, err
 	}
-	operation := d.Operation(space.Case.Name, present(space.Case.Implementations)...)
-	fmt.Fprintf(stdout, "%s\n%s\n", operation.ChooseShape(s.Values...), operation.ExplainShape(s.Values...))
-	return nil
+	return d.Operation(space.Case.Name, present(space.Case.Implementations)...).ExplainShape(s.Values...), nil
 }
 
 // present returns the names of the implementations that this machine has.

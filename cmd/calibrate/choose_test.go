@@ -59,6 +59,31 @@ func TestChooseAtAnyShape(t *testing.T) {
 	}
 }
 
+// A shape of an operation with one axis, as a record has it, is a size of its case. With --quiet a script gets the name alone.
+func TestChooseForAScript(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, withSoftmax(1), f.args("--budget", "1s")...)
+	ask := func(arguments ...string) string {
+		stdout, stderr, code := calibrateOn(t, withSoftmax(1), append([]string{"-o", f.file, "--choose"}, arguments...)...)
+		if code != 0 || stderr != "" {
+			t.Errorf("%q: exit %d, %q", arguments, code, stderr)
+		}
+		return stdout
+	}
+	for _, c := range [][2][]string{{{"scale", "7"}, {"scale/n=7"}}, {{"sum", "100000"}, {"sum/n=100000"}}} {
+		size, shape := ask(c[0]...), ask(c[1]...)
+		if size != shape || strings.Count(size, "\n") != 2 {
+			t.Errorf("%q prints\n%s%q prints\n%s", c[0], size, c[1], shape)
+		}
+	}
+	for _, c := range [][]string{{"scale", "7"}, {"sum/n=100000"}, {"softmax/rows=3,columns=100"}, {"fft/batch=1", "64"}} {
+		whole := ask(c...)
+		if name := ask(append(c, "-q")...); name != strings.SplitAfter(whole, "\n")[0] || len(name) < 2 {
+			t.Errorf("%q: a script gets %q of %q", c, name, whole)
+		}
+	}
+}
+
 // A message says what is wrong with a case, a shape or a size, and what to do.
 func TestChooseSaysWhatIsWrong(t *testing.T) {
 	f := newFolders(t)
@@ -73,7 +98,6 @@ func TestChooseSaysWhatIsWrong(t *testing.T) {
 		{[]string{"stft/n_fft=1023,hop=256,n=4096"}, "stft: NFFT is 1023: want an even number"},
 		{[]string{"stft/n_fft=1023,hop=256,n=4096", "7"}, "stft: NFFT is 1023: want an even number"},
 		{[]string{"softmax/rows=3,columns=100", "4"}, `"softmax/rows=3,columns=100" 4: the shape has all its sizes (leave 4 out)`},
-		{[]string{"scale/n=7"}, "want its size behind it: --choose scale 7"},
 		{[]string{"softmax/columns=1024,shared", "64"}, `shared memory takes a GPU that computes the operation, and none does here (leave "shared" out)`},
 		{[]string{"softmax/columns=1000,resident", "64"}, `resident memory takes a GPU that computes the operation, and none does here (leave "resident" out)`},
 		{[]string{"scale/shared", "64"}, "shared memory takes a GPU"},

@@ -51,6 +51,9 @@ func runFor(ctx context.Context, machine command.Machine, stdout, stderr io.Writ
 	if done || err != nil {
 		return err
 	}
+	if o.choose != "" {
+		return choose(o, machine, stdout)
+	}
 	if o.quiet {
 		stdout, stderr = io.Discard, io.Discard // command.Exit prints errors
 	}
@@ -59,9 +62,6 @@ func runFor(ctx context.Context, machine command.Machine, stdout, stderr io.Writ
 	}
 	if o.from != "" {
 		return refit(ctx, o, stdout, stderr)
-	}
-	if o.choose != "" {
-		return choose(o, machine, stdout)
 	}
 	o.drawSeed()
 	of, err := o.subject(machine)

@@ -51,7 +51,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags := pflag.NewFlagSet("verify", pflag.ContinueOnError)
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
-	flags.StringVar(&o.shapes, "shapes", "", "weigh shapes by the calls in this `file`, as dispatch's Record writes it")
+	flags.StringVar(&o.shapes, "shapes", "", "also check the shapes in this `file` of calls, as dispatch's Record writes it, and weigh by the calls; --ops leaves out others")
 	flags.StringSliceVar(&o.pipelines, "pipelines", nil, "check nothing but the routes of these `pipelines`: analysis, separator, synthesiser, decoder, by default all")
 	flags.Lookup("pipelines").NoOptDefVal = race.All
 	flags.StringVar(&o.audio, "audio", "", "with --pipelines, analyse and separate this PCM WAV `file`")

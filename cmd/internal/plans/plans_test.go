@@ -457,7 +457,7 @@ func TestLine(t *testing.T) {
 	for want, s := range map[string]Summary{
 		"calls by a program's plans may take another time than the timings say: median ratio 1.03, which may lie outside 0.95 to 1.05, 0 of 24 comparisons outside 0.85 to 1.15, 1 undecided, 0 unmeasured": {
 			Rows: 24, Inside: 23, Undecided: 1, Median: 1.03, Finding: Undecided},
-		"too little was measured to compare calls by a program's plans with the timings: 2 of 24 comparisons inside 0.85 to 1.15, 0 undecided, 22 unmeasured": {
+		"whether calls by a program's plans take as long as the timings say is open: 2 of 24 comparisons inside 0.85 to 1.15, 0 undecided, 22 unmeasured": {
 			Rows: 24, Inside: 2, Unmeasured: 22, Median: 1.03, Finding: Undecided},
 	} {
 		if got := s.Line(); got != want {

@@ -287,7 +287,7 @@ func (s Summary) Line() string {
 		return fmt.Sprintf("calls by a program's plans may take another time than the timings say: median ratio %.2f, which may lie outside %.2f to %.2f, 0 of %s outside %.2f to %.2f%s",
 			s.Median, LeastMedian, MostMedian, command.Plural(s.Rows, "comparison"), Least, Most, rest)
 	}
-	return fmt.Sprintf("too little was measured to compare calls by a program's plans with the timings: %d of %s inside %.2f to %.2f%s",
+	return fmt.Sprintf("whether calls by a program's plans take as long as the timings say is open: %d of %s inside %.2f to %.2f%s",
 		s.Inside, command.Plural(s.Rows, "comparison"), Least, Most, rest)
 }
 
