@@ -45,6 +45,9 @@ func (b *builder) chooseAsked(a *calibration.Asked) choice {
 	if c.implementation == CPU {
 		return c
 	}
+	if c.implementation == ranking[0] && a.Regret != nil && *a.Regret > unsure {
+		c.reason = undecided
+	}
 	if c.depends = nil; c.gpu {
 		if name := b.firstOnCPU(ranking); name != "" {
 			c.depends = &relief{busy: c.implementation, implementation: name,
@@ -78,6 +81,10 @@ func (b *builder) secondsAt(a *calibration.Asked, name string) float64 {
 
 // always is the same time at each size.
 func always(seconds float64) func(int) float64 { return func(int) float64 { return seconds } }
+
+// unsure is the regret at a shape above which its measurement does not decide: one half of the samples then chose what was slower by
+// so much in the other half.
+const unsure = 0.05
 
 // tied is how many times as long a call may take as by the fastest implementation that was measured at its shape, and count
 // as fast.

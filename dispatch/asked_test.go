@@ -193,3 +193,24 @@ func TestAskedShapesThatAgree(t *testing.T) {
 		t.Error("thresholds in disorder")
 	}
 }
+
+// What was fastest in measurements that contradict each other is only likely to be the fastest.
+func TestAskedShapesThatAreUndecided(t *testing.T) {
+	for regret, want := range map[float64]string{0.04: "fastest measured", 0.06: "likely the fastest, but the measurements do not decide"} {
+		file := askedFile()
+		for k := range file.Hosts[1].Operations {
+			for i := range file.Hosts[1].Operations[k].Asked {
+				file.Hosts[1].Operations[k].Asked[i].Regret = new(regret)
+			}
+		}
+		d := newDispatcherFor(t, file, m3Max)
+		for _, e := range []Explanation{d.Operation("fft").ExplainShape(441, 64), d.Case("fft/n=441").Explain(64)} {
+			if e.Implementation != "accelerate" || e.Reason != want || e.Answer != Measured {
+				t.Errorf("with a regret of %v: %s, want %q", regret, e, want)
+			}
+		}
+		if e := d.Operation("fft", "go", "metal").ExplainShape(441, 64); e.Reason != "next best, as accelerate is not there" {
+			t.Errorf("with a regret of %v: %s", regret, e)
+		}
+	}
+}

@@ -411,6 +411,9 @@ func (e entry) unknown(name string) string {
 	return fmt.Sprintf("the calibration of %s has no case %q%s", e.host.ID, name, didYouMean(nearestNames(name, e.host.Cases)))
 }
 
+// undecided is the reason for the choice of what was fastest in measurements that contradict each other.
+const undecided = "likely the fastest, but the measurements do not decide"
+
 // builder turns a case on record into choices that the program can use.
 type builder struct {
 	d        *Dispatcher
@@ -494,7 +497,7 @@ func (b *builder) choose(s *calibration.Segment) choice {
 		case calibration.Tie:
 			c.reason = withReason("as fast as any", b.recorded.Reason)
 		case calibration.Unresolved:
-			c.reason = withReason("likely the fastest, but the measurements do not decide", b.recorded.Reason)
+			c.reason = withReason(undecided, b.recorded.Reason)
 		case calibration.Always:
 			c.reason = withReason("fastest at every measured size", b.recorded.Reason)
 		}
