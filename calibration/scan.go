@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
+	"time"
 )
 
 // text is the JSON text of a whole file. Its methods find places in the text without decoding it, so that one of many hosts
@@ -65,11 +67,67 @@ func (t text) decode(at span, into any) error {
 			place = mistyped.Field + ": "
 		}
 		line := t.line(at.start + int(mistyped.Offset))
-		return fmt.Errorf("line %d: %sgot %s (want %s)", line, place, cut(mistyped.Value, mostQuoted), mistyped.Type)
+		return fmt.Errorf("line %d: %sgot %s (want %s)", line, place, cut(mistyped.Value, mostQuoted), kindOf(mistyped.Type))
 	}
-	message := cut(err.Error(), 2*mostQuoted) // the error of a time contains the text
+	if wrong := t.mistimed(at.start); wrong.end > 0 { // the decoder does not say where a time is wrong
+		got := cut(string(t[wrong.start:wrong.end]), mostQuoted)
+		clean(&got)
+		return fmt.Errorf("line %d: %s: got %s (want a time such as \"2026-11-03T12:00:00Z\")", t.line(wrong.start), timeField, got)
+	}
+	message := cut(err.Error(), 2*mostQuoted)
 	clean(&message)
-	return fmt.Errorf("line %d: %s", t.line(at.start), message)
+	return fmt.Errorf("line %d: %s (%s)", t.line(at.start), message, remedy)
+}
+
+// kindOf says in a word what JSON has for values of a type.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	}
+	return "a number"
+}
+
+// timeField is the name of every field that has a time.
+const timeField = "created"
+
+var errFound = errors.New("found")
+
+// mistimed returns the first time that is none, in the value that starts at t[i]. It returns an empty span if there is none.
+func (t text) mistimed(i int) (wrong span) {
+	var value func(i int) (int, error)
+	member := func(key string, i int) (int, error) {
+		behind, err := t.skipValue(i)
+		if key != timeField || err != nil {
+			return value(i)
+		}
+		if json.Unmarshal(t[i:behind], new(time.Time)) != nil {
+			wrong = span{i, behind}
+			return 0, errFound
+		}
+		return behind, nil
+	}
+	value = func(i int) (int, error) {
+		switch t.at(i) {
+		case '{':
+			return t.object(i, member)
+		case '[':
+			return t.array(i, value)
+		}
+		return t.skipValue(i)
+	}
+	value(t.skipSpace(i)) // its error is errFound, or that of a text which is no JSON and was refused before
+	return wrong
 }
 
 // object calls visit with each key of the object that starts at t[i] and with the offset of its value; visit returns

@@ -20,13 +20,15 @@ type Operation struct {
 
 // overShapes is what an Operation uses for the present calibration and policies. It never changes.
 type overShapes struct {
-	shapes *shapes  // nil if nothing is predicted
-	fixed  string   // the implementation at every shape, if shapes is nil; CPU if nothing is known
-	reason string   // reason for fixed
-	note   string   // added to every reason; may be ""
-	axes   []string // nil if they are not known
-	entry  entry
-	now    func() time.Time
+	shapes *shapes // nil if nothing is predicted
+	fixed  string  // the implementation at every shape, if shapes is nil; CPU if nothing is known
+	reason string  // reason for fixed
+	note   string  // added to every reason; may be ""
+	// refused says why CROSSOVER_FORCE does not count, or is "". A case that decides says so itself.
+	refused string
+	axes    []string // nil if they are not known
+	entry   entry
+	now     func() time.Time
 
 	swaps   []*swapping
 	counter *counter // of calls; nil where nothing is recorded
@@ -110,7 +112,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 		s.reason = fmt.Sprintf("the calibration of %s predicts nothing for %s", s.entry.host.ID, o.name)
 	}
 	if refused != "" {
-		s.note = "; " + refused
+		s.refused = "; " + refused
 	}
 	if s.shapes != nil {
 		s.note += noteOf(p.Placement, placement)
@@ -163,6 +165,7 @@ func (o *Operation) ExplainShape(shape ...int) Explanation {
 		if s.shapes != nil && s.shapes.isAsked(shape) {
 			by, created = s.shapes.of.asked.entry, s.shapes.of.asked.created()
 		}
+		e.Reason += s.refused
 		e.describe(by, created, s.now)
 	}
 	e.Reason += s.note

@@ -458,8 +458,8 @@ func (b *builder) forced(name string) (implementation, refused string) {
 	return "", refused
 }
 
-// available returns the names that CROSSOVER_FORCE may have: those that the program knows, or otherwise those on record, and
-// CPU.
+// available returns the names that CROSSOVER_FORCE may have: those that the program knows, or otherwise those on record, without
+// what the program lacks, and CPU.
 func (b *builder) available() []string {
 	names := slices.Clone(b.names)
 	if len(names) == 0 && b.recorded != nil {
@@ -467,6 +467,7 @@ func (b *builder) available() []string {
 			names = append(names, b.recorded.Implementations[i].Name)
 		}
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return b.lacks != nil && b.lacks(name) != "" })
 	return append(names, CPU)
 }
 

@@ -107,6 +107,29 @@ func TestForceWithoutDispatcher(t *testing.T) {
 	checkHeard(t, lines, `CROSSOVER_FORCE: "fft" does not begin with`)
 }
 
+// A warning offers what the program has. The reason of a choice says once that the variable does not count, on a measured line
+// and elsewhere.
+func TestForceOffersWhatIsThere(t *testing.T) {
+	t.Setenv(ForceVariable, "fft=metal")
+	lines := heard(t)
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	names := []string{"accelerate", "go", "metal"}
+	o := d.OperationOf("fft", "key", names, func(name string) string {
+		if name == "metal" {
+			return NotThere
+		}
+		return ""
+	})
+	for _, shape := range [][]int{{30000, 1}, {442, 64}} {
+		if e := o.ExplainShape(shape...); strings.Count(e.Reason, "which is not there") != 1 || e.Implementation == "metal" {
+			t.Errorf("%v: %s", shape, e)
+		}
+	}
+	if text := lines.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "asks for metal, which is not there (want accelerate, go, cpu)") {
+		t.Errorf("it warns %q", text)
+	}
+}
+
 // A program that always calls new shapes gets one warning, and dispatch keeps nothing for each shape.
 func TestForceWarnsOnceForAllCases(t *testing.T) {
 	t.Setenv(ForceVariable, "mel=cuda")

@@ -41,7 +41,7 @@ type Params struct {
 	Hop        int     // samples from one frame to the next
 	BPM        float64 // the tempo, in beats a minute
 
-	// Tightness says how much beats that are not evenly spaced lose, above 0 and at most 10 000. 0 stands for 100.
+	// Tightness says how much beats that are not evenly spaced lose, from 0.001 to 10 000. 0 stands for 100.
 	Tightness float64
 
 	KeepWeak bool // keeps the weak beats at both ends; librosa's trim False

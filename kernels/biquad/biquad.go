@@ -34,7 +34,6 @@
 package biquad
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -48,10 +47,10 @@ type Coefficients struct {
 }
 
 // Normalise returns the coefficients of the transfer function (b[0] + b[1]·z⁻¹ + b[2]·z⁻²) / (a[0] + a[1]·z⁻¹ + a[2]·z⁻²),
-// divided by a[0]. It fails if a[0] is 0, or if Coefficients.Check does.
+// divided by a[0]. It fails if a[0] is 0 or infinite, or if Coefficients.Check does.
 func Normalise(b, a [3]float64) (Coefficients, error) {
-	if a[0] == 0 {
-		return Coefficients{}, errors.New("biquad: a0 is 0")
+	if a[0] == 0 || math.IsInf(a[0], 0) {
+		return Coefficients{}, fmt.Errorf("biquad: a0 is %g: want a finite number other than 0", a[0])
 	}
 	c := Coefficients{
 		B0: b[0] / a[0], B1: b[1] / a[0], B2: b[2] / a[0],

@@ -291,7 +291,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("Lowpass accepted a cutoff of %g Hz", cutoff)
 		}
 	}
-	if _, err := Normalise([3]float64{1, 0, 0}, [3]float64{0, 0, 0}); err == nil || err.Error() != "biquad: a0 is 0" {
+	if _, err := Normalise([3]float64{1, 2, 1}, [3]float64{math.Inf(-1), 0.1, 0.1}); err == nil || err.Error() != "biquad: a0 is -Inf: want a finite number other than 0" {
+		t.Errorf("an infinite a0: %v", err)
+	}
+	if _, err := Normalise([3]float64{1, 0, 0}, [3]float64{0, 0, 0}); err == nil || err.Error() != "biquad: a0 is 0: want a finite number other than 0" {
 		t.Errorf("Normalise by a[0] = 0: %v", err)
 	}
 }

@@ -209,7 +209,8 @@ func NewStream(d *dispatch.Dispatcher, filter []float32, block int) (*Stream, er
 // Block returns the number of samples in each call.
 func (p *Stream) Block() int { return p.params.Block }
 
-// Deadline returns the time that a block lasts at a sample rate in Hz: a call that takes longer is late.
+// Deadline returns the time that a block lasts at a sample rate in Hz: a call that takes longer is late. It means nothing at a
+// rate that is not above 0.
 func (p *Stream) Deadline(sampleRate float64) time.Duration {
 	return time.Duration(float64(p.params.Block) / sampleRate * float64(time.Second))
 }

@@ -96,7 +96,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 
 // Convert sets dst to the decibels of src, which are one call. dst may be src itself and must not overlap it otherwise.
 // Negative powers count as 0. If one power is NaN, every result is, even without a floor. If one is +Inf, every result is
-// +Inf, because the floor is; with RefMax every result is NaN. Without a floor, an infinity changes no other result.
+// +Inf, because the floor is; with RefMax every result is NaN. Without a floor, an infinity changes no other result, but with
+// RefMax it becomes NaN and every finite power −Inf.
 //
 // Convert allocates nothing at a length at which the implementation has run twice. An implementation on a GPU remembers only
 // the last few lengths. Convert panics if the lengths differ. It fails if every implementation does.

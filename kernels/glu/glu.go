@@ -73,10 +73,11 @@ type Plan struct {
 	columns int
 }
 
-// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.Columns is below 1.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails unless p.Columns is from 1 to
+// half of the greatest int.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
-	if p.Columns < 1 {
-		return nil, fmt.Errorf("glu: columns is %d, want at least 1", p.Columns)
+	if p.Columns < 1 || p.Columns > math.MaxInt/2 {
+		return nil, fmt.Errorf("glu: columns is %d, want 1 to %d", p.Columns, math.MaxInt/2)
 	}
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(rows, kernels.Shape{columns: p.Columns}), p.Columns}, nil
 }

@@ -68,8 +68,10 @@ func TestSpecialValues(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	if _, err := New(nil, Params{}); err == nil || err.Error() != "glu: columns is 0, want at least 1" {
-		t.Error(err)
+	for columns, want := range map[int]string{0: "glu: columns is 0, want 1 to ", 1 << 62: "glu: columns is 4611686018427387904, want 1 to "} {
+		if _, err := New(nil, Params{Columns: columns}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%d columns: %v", columns, err)
+		}
 	}
 	plan, err := New(nil, Params{2})
 	if err != nil {

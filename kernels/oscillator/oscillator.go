@@ -61,11 +61,12 @@ func (p Params) check() error {
 		return fmt.Errorf("oscillator: no voices: want at least one")
 	}
 	for i, v := range p.Voices {
-		for _, f := range []float64{v.Frequency, v.Frequency * cents(v.Detune)} {
-			if !(f >= 0 && f < p.SampleRate/2) {
-				return fmt.Errorf("oscillator: voice %d: frequency %g Hz: want at least 0 and less than half of %g", i, f,
-					p.SampleRate)
-			}
+		if !(v.Frequency >= 0 && v.Frequency < p.SampleRate/2) {
+			return fmt.Errorf("oscillator: voice %d: frequency %g Hz: want at least 0 and less than half of %g", i, v.Frequency, p.SampleRate)
+		}
+		if f := v.Frequency * cents(v.Detune); math.IsInf(v.Detune, 0) || !(f >= 0 && f < p.SampleRate/2) {
+			return fmt.Errorf("oscillator: voice %d: %g Hz detuned by %g cents: want a finite number and less than half of %g Hz", i, v.Frequency,
+				v.Detune, p.SampleRate)
 		}
 		if !(v.Sustain >= 0 && v.Sustain <= 1) {
 			return fmt.Errorf("oscillator: voice %d: sustain %g: want 0 to 1", i, v.Sustain)

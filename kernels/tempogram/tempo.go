@@ -182,6 +182,9 @@ func TempoReference(p TempoParams, strengths []float32) int {
 	if err := p.check(); err != nil {
 		panic(err)
 	}
+	if len(strengths) == 0 {
+		return 0
+	}
 	means := make([]float64, p.window())
 	for row := range slices.Chunk(Reference(Params{p.window()}, strengths), p.window()) {
 		for k, v := range row {

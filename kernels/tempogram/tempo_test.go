@@ -23,6 +23,9 @@ func TestTempoBarriers(t *testing.T) {
 func estimate(t *testing.T, p TempoParams, x []float32, check func(name string, lag int)) {
 	t.Helper()
 	check("the reference", TempoReference(p, x))
+	if lag := TempoReference(p, nil); lag != 0 {
+		t.Errorf("no strengths have a tempo with a lag of %d", lag)
+	}
 	for name, plan := range kerneltest.Plans(t, &Tempo, p) {
 		a := kernels.Args{make([]float32, 1), x}
 		if err := plan.Run(kernels.Shape{len(x)}, a); err != nil {
