@@ -87,12 +87,12 @@ func kindOf(t reflect.Type) string {
 	case reflect.Struct, reflect.Map:
 		return "an object"
 	case reflect.Slice, reflect.Array:
-		return "an array"
+		return "a list"
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return "a whole number"
 	}
 	return "a number"

@@ -17,6 +17,8 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
@@ -84,8 +86,8 @@ func Unforced() Option { return func(d *Dispatcher) { d.unforced = true } }
 // from others by the facts alone: Load times nothing. Without it, Load picks the nearest match: of the same chip family, if
 // possible with the same GPU and the same processor, and of those the most recent. Without that too, every choice is CPU.
 // Fallback reports the last two situations, with what keeps the match from being this host. Load decodes the picked entry
-// only. If the entry of this host has nothing of an operation, the nearest match decides for that operation, and Explain says
-// so. It is read from the file when such an operation is first asked for.
+// only. If the entry of this host knows a few cases or shapes of an operation or nothing, the nearest match decides for the
+// others, and Explain says so. It is read from the file when such an operation is first asked for.
 //
 // Load fails, with one line, if there is no file (the error wraps [fs.ErrNotExist]), if the file or its entry is not
 // valid, or if the environment variable CROSSOVER_FORCE has a syntax error. CROSSOVER_FORCE overrides choices for
@@ -125,13 +127,17 @@ func newDispatcher(options []Option) *Dispatcher {
 
 // start sets the first entry and the overrides.
 func (d *Dispatcher) start(e entry) (*Dispatcher, error) {
+	d.entry = e
 	if !d.unforced {
+		known := e.names()
+		if e.near != nil && os.Getenv(ForceVariable) != "" {
+			known = append(known, d.standIn().names()...)
+		}
 		var err error
-		if d.force, err = forceFromEnvironment(e.names()); err != nil {
+		if d.force, err = forceFromEnvironment(known); err != nil {
 			return nil, fmt.Errorf("dispatch: %w", err)
 		}
 	}
-	d.entry = e
 	d.checkForce()
 	return d, nil
 }
@@ -143,11 +149,16 @@ func (d *Dispatcher) pickOf(file *calibration.File) (entry, error) {
 }
 
 func (d *Dispatcher) load(path string) (entry, error) {
+	again := path
+	if whole, err := filepath.Abs(path); err == nil {
+		again = whole // for a program that is in another folder by then
+	}
 	view := func(pick func([]candidate) (entry, error)) (e entry, err error) {
 		err = calibration.View(path, func(hosts []calibration.Entry) error {
 			e, err = pick(entryCandidates(hosts))
 			return err
 		})
+		path = again
 		return e, err
 	}
 	// Entries may be read inside of View only.
@@ -213,7 +224,8 @@ func (d *Dispatcher) rebuild() {
 	}
 }
 
-// Fallback says in one clause why the choices are not based on a measurement of this host. It returns "" if they are.
+// Fallback says in one clause why the choices are not based on a measurement of this host. It returns "" if there is one. The choices
+// for what it lacks may nevertheless be those of a near match: see [Explanation].
 func (d *Dispatcher) Fallback() string {
 	if d.none() {
 		return noCalibration

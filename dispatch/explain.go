@@ -104,7 +104,7 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 		r, _ := chosen.depends.(*relief)
 		e.considerWait(r, chosen.implementation, time.Duration(t.gpuWait.Load()))
 	}
-	if e.Host == "" { // otherwise another line decides, and has said so
+	if e.Host == "" { // otherwise another line or a shape decides, and has said so
 		by := t.entry
 		if asked != nil {
 			by = asked.by.entry
@@ -190,6 +190,7 @@ func (s *shapes) explain(shape []int) Explanation {
 func (s *shapes) explainAsked(m *measuredShape) Explanation {
 	c := m.choice.Load()
 	e := Explanation{Implementation: c.implementation, Reason: c.reason, Answer: Measured, Degraded: s.of.asked.of.Degraded}
+	e.describe(s.of.asked.entry, s.of.asked.created(), s.b.d.now)
 	if r, ok := c.depends.(*relief); ok {
 		e.considerWait(r, c.implementation, time.Duration(s.b.d.gpuWait.Load()))
 	}

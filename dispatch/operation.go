@@ -161,12 +161,10 @@ func (o *Operation) ExplainShape(shape ...int) Explanation {
 	}
 	if e.Case == "" {
 		e.Case, e.Shape = o.name, s.worded(shape)
-		by, created := s.entry, s.created()
-		if s.shapes != nil && s.shapes.isAsked(shape) {
-			by, created = s.shapes.of.asked.entry, s.shapes.of.asked.created()
-		}
 		e.Reason += s.refused
-		e.describe(by, created, s.now)
+		if e.Host == "" { // otherwise the shape was asked for
+			e.describe(s.entry, s.created(), s.now)
+		}
 	}
 	e.Reason += s.note
 	if by := overSwap(s.swaps, shape); by != nil {

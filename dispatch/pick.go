@@ -19,7 +19,7 @@ type entry struct {
 	fallback string            // why it is not that of this host; "" if it is
 	otherGPU bool              // its GPU is not the one of this host, so its GPU thresholds do not hold here
 
-	predicted map[*calibration.Operation]*predicted // by operations of the host; made when needed, under the lock
+	predicted map[*calibration.Operation]*predicted // by operations, also those of a match; made when needed, under the lock
 
 	// near finds the near match for operations of which this host's own entry has nothing. It is nil if there is none.
 	near func() (entry, error)
@@ -52,13 +52,30 @@ func (e entry) measured(l *line) *calibration.Case {
 	return nil
 }
 
-// knows reports whether an operation was measured or is predicted. A few shapes that somebody asked for are not enough.
+// knows reports whether the entry has a choice for calls of an operation in general: a surface, or the case of an operation with one
+// axis at more than one size. Other cases, and shapes that somebody asked for, are not enough.
 func (e entry) knows(operation string) bool {
 	if e.host == nil {
 		return false
 	}
-	return slices.ContainsFunc(e.host.Cases, func(c calibration.Case) bool { return c.Operation == operation }) ||
-		slices.ContainsFunc(e.host.Operations, func(o calibration.Operation) bool { return o.Name == operation && o.Surface.Fitted() })
+	return slices.ContainsFunc(e.host.Operations, func(o calibration.Operation) bool { return o.Name == operation && o.Surface.Fitted() }) ||
+		slices.ContainsFunc(e.host.Cases, func(c calibration.Case) bool {
+			_, fixed, _ := splitName(c.Name)
+			return c.Operation == operation && len(fixed) == 0 && !single(&c)
+		})
+}
+
+// has reports whether a case is one of the entry.
+func (e entry) has(c *calibration.Case) bool {
+	if e.host == nil {
+		return false
+	}
+	for i := range e.host.Cases {
+		if &e.host.Cases[i] == c {
+			return true
+		}
+	}
+	return false
 }
 
 // names returns the names of the entry's cases and of their operations.
@@ -192,7 +209,7 @@ func (d *Dispatcher) nearest(matches []match, missing string) (entry, error) {
 }
 
 // entryFor returns the entry behind the choices of an operation: that of this host, or the near match if only the match knows the
-// operation. The caller holds the lock.
+// operation. What this host's entry has of it nevertheless comes first: see find. The caller holds the lock.
 func (d *Dispatcher) entryFor(operation string) entry {
 	if d.entry.near == nil || d.entry.knows(operation) {
 		return d.entry
@@ -203,12 +220,31 @@ func (d *Dispatcher) entryFor(operation string) entry {
 	return d.entry
 }
 
+// find returns a case of this host's entry, or of the entry behind the choices of the operation, nil if neither has it. One that
+// says more comes first. The caller holds the lock.
+func (d *Dispatcher) find(operation, name string) *calibration.Case {
+	own, other := d.entry.find(name), d.entryFor(operation).find(name)
+	if own == nil || decided(other) && (!decided(own) || single(own) && !single(other)) {
+		return other
+	}
+	return own
+}
+
+// entryOf returns the entry that a case is from. The caller holds the lock.
+func (d *Dispatcher) entryOf(c *calibration.Case) entry {
+	if d.entry.has(c) {
+		return d.entry
+	}
+	return d.entryFor(c.Operation)
+}
+
 // standIn returns the near match of an entry that has one. An entry without a host takes the place of one that cannot be read,
 // because the choices for the other operations hold without it. The caller holds the lock.
 func (d *Dispatcher) standIn() entry {
 	if d.match == nil {
 		e, err := d.entry.near()
 		if err != nil {
+			warn("the near match for operations that this host's entry lacks cannot be read: %v", err)
 			e = entry{}
 		}
 		d.match = &e

@@ -48,7 +48,7 @@ func newPredicted(o *calibration.Operation, asked askedBy) *predicted {
 	return p
 }
 
-// predictedFor returns the prediction for an operation with its data in a placement, nil if the entry has none. The
+// predictedFor returns the prediction for an operation with its data in a placement, nil if the entry behind it has none. The
 // caller holds the lock.
 func (d *Dispatcher) predictedFor(operation, placement string) *predicted {
 	if p := d.knownFor(operation, placement); p != nil && p.Surface.Fitted() {
@@ -66,8 +66,9 @@ func (d *Dispatcher) knownFor(operation, placement string) *predicted {
 	o := e.host.Operation(operation, placement)
 	asked := askedBy{e, o}
 	if e.host != d.entry.host { // somebody may have asked for shapes on this host
-		if own := d.entry.host.Operation(operation, placement); own != nil {
-			asked = askedBy{d.entry, own}
+		own := d.entry.host.Operation(operation, placement)
+		if own != nil && len(own.Asked) > 0 && (o == nil || slices.Equal(own.Surface.Axes, o.Surface.Axes)) {
+			asked = askedBy{d.entry, own} // those of the match are predicted like others
 		}
 	}
 	if o == nil {

@@ -97,15 +97,6 @@ func (s *shapes) answer(shape []int) int {
 	return answer
 }
 
-// isAsked reports whether what was measured at a shape decides there, because somebody asked for it.
-func (s *shapes) isAsked(shape []int) bool {
-	if !s.takes(shape) {
-		return false
-	}
-	answer := s.answer(shape)
-	return answer >= firstAsked && answer < firstLine
-}
-
 // hash mixes the values of a shape.
 func hash(shape []int) uint64 {
 	h := uint64(len(shape))
@@ -223,9 +214,19 @@ type measuredLine struct {
 // come first, because they decide also where another line passes.
 func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLine {
 	var forced, lines []*measuredLine
-	e := d.entryFor(p.Name)
-	for i := range e.host.Cases {
-		c := &e.host.Cases[i]
+	hosts := []*calibration.Host{d.entry.host}
+	if e := d.entryFor(p.Name); e.host != d.entry.host {
+		hosts = append(hosts, e.host)
+	}
+	var cases []*calibration.Case
+	for _, h := range hosts {
+		for i := range h.Cases {
+			if c := &h.Cases[i]; c.Operation == p.Name && d.find(p.Name, c.Name) == c {
+				cases = append(cases, c)
+			}
+		}
+	}
+	for _, c := range cases {
 		if l := p.lineOf(c); l != nil && placementOf(c) == placement {
 			measured := &measuredLine{line: l, name: c.Name, recorded: c}
 			if _, measured.forced = d.force[c.Name]; measured.forced {
@@ -237,7 +238,7 @@ func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLi
 	}
 	for name := range d.force {
 		operation, fixed, in := splitName(name)
-		if operation != p.Name || in != placement || len(fixed) == 0 || e.find(name) != nil {
+		if operation != p.Name || in != placement || len(fixed) == 0 || d.find(operation, name) != nil {
 			continue
 		}
 		if l, err := newLine(p, fixed); err == nil {

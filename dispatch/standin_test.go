@@ -20,10 +20,15 @@ func partialFile() *calibration.File {
 	fft.Surface.Implementations, fft.Surface.Scales, fft.Surface.Shapes = nil, nil, nil
 	fft.Implementations = []calibration.Implementation{{Name: "metal", Processor: "gpu"}, {Name: "own", Processor: "cpu"}, {Name: "go", Processor: "cpu"}}
 	fft.Asked = []calibration.Asked{
+		{Shape: []int{441, 3}, Calls: 1, MedianSeconds: []float64{2, 1, 3}},
 		{Shape: []int{441, 64}, Calls: 1, MedianSeconds: []float64{2, 1, 3}},
 		{Shape: []int{2000, 1}, Calls: 1, MedianSeconds: []float64{1, 0, 2}},
 	}
-	own.Cases, own.Operations = []calibration.Case{sum}, []calibration.Operation{fft}
+	line := sum // which somebody asked for
+	line.Name, line.Operation, line.Parameters = "stft/n_fft=2048,hop=512", "stft", map[string]int{"n_fft": 2048, "hop": 512}
+	line.Axis, line.Sizes, line.Verdict = calibration.Axis{Name: "n", Unit: "samples", From: 1024, To: 65536}, []int{1024, 4096, 16384, 65536}, calibration.Always
+	line.Segments = []calibration.Segment{{From: 1024, To: 65536, Implementation: "go"}}
+	own.Cases, own.Operations = []calibration.Case{line, sum}, []calibration.Operation{fft}
 	file.Hosts = append(file.Hosts, own)
 	return file
 }
@@ -56,6 +61,11 @@ func TestTheNearMatchKnowsTheOtherOperations(t *testing.T) {
 			{"a shape that the match predicts", "metal", d.Operation("fft").ExplainShape(442, 64), Predicted, "apple-m3-max-40", other},
 			{"a shape on a line of the match", "metal", d.Operation("fft").ExplainShape(30000, 1), Measured, "apple-m3-max-40", other},
 			{"a shape that somebody asked for", "own", d.Operation("fft").ExplainShape(441, 64), Measured, "apple-m3-10", ""},
+			{"the same on a line that jumps", "own", d.Case("fft/batch=3").Explain(441), Measured, "apple-m3-10", ""},
+			{"beside it", "go", d.Case("fft/batch=3").Explain(442), Predicted, "apple-m3-max-40", other},
+			{"a line that somebody asked for", "go", d.Case("stft/n_fft=2048,hop=512").Explain(48000), Measured, "apple-m3-10", ""},
+			{"a shape on that line", "go", d.Operation("stft").ExplainShape(2048, 512, 48000), Measured, "apple-m3-10", ""},
+			{"a shape beside that line", "accelerate", d.Operation("stft").ExplainShape(2048, 510, 48000), Predicted, "apple-m3-max-40", other},
 			{"the same in a case", "own", d.Case("fft/n=441").Explain(64), Measured, "apple-m3-10", ""},
 			{"the same on a line of the match", "metal", d.Case("fft/batch=1").Explain(2000), Measured, "apple-m3-10", ""},
 			{"a case that neither has", CPU, d.Case("mel/bands=80").Explain(1000), Unknown, "apple-m3-10", ""},
@@ -68,12 +78,50 @@ func TestTheNearMatchKnowsTheOtherOperations(t *testing.T) {
 			t.Errorf("%s: a plan of several calls gets the times %v", name, times)
 		}
 	}
-	if err := os.Remove(path); err != nil {
+}
+
+// A program may be in another folder when the match is read, and may force a case that only the match has.
+func TestANearMatchIsFoundAgain(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	if err := calibration.Save("calibration.json", partialFile()); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := Load(path, WithHost(m3))
-	if err == nil || gone != nil {
-		t.Errorf("a removed file was loaded")
+	t.Setenv(ForceVariable, "")
+	d, err := Load("calibration.json", WithHost(m3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	expect(t, d.Case("fft/batch=1"), 1000, "accelerate", "fastest measured")
+	t.Setenv(ForceVariable, "matmul/square=go")
+	if d, err = Load(filepath.Join(folder, "calibration.json"), WithHost(m3)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, d.Case("matmul/square"), 1000, "go", "asks for it")
+}
+
+// A case that both have is this host's.
+func TestACaseOfBothIsThisHosts(t *testing.T) {
+	file := partialFile()
+	own := file.Hosts[2].Cases[0] // go at every size
+	own.Name, own.Operation, own.Parameters, own.Sizes = "fft/batch=64", "fft", map[string]int{"batch": 64}, []int{1024, 4096, 16384, 65536}
+	file.Hosts[2].Cases = append([]calibration.Case{own}, file.Hosts[2].Cases...)
+	d := newDispatcherFor(t, file, m3)
+	for _, e := range []Explanation{d.Case("fft/batch=64").Explain(4096), d.Operation("fft").ExplainShape(4096, 64)} {
+		if e.Implementation != "go" || e.Host != "apple-m3-10" {
+			t.Errorf("%s", e)
+		}
+	}
+}
+
+// One size of an operation with one axis says less than what the match measured.
+func TestANearMatchKnowsMoreThanOneSize(t *testing.T) {
+	file := partialFile()
+	sum := &file.Hosts[2].Cases[1]
+	sum.Axis.From, sum.Axis.To, sum.Segments = 100, 100, []calibration.Segment{{From: 100, To: 100, Implementation: "accelerate"}}
+	if e := newDispatcherFor(t, file, m3).Case("sum").Explain(1000); e.Implementation != "go" || e.Host != "apple-m3-max-40" {
+		t.Errorf("%s", e)
 	}
 }
 
@@ -90,6 +138,8 @@ func TestANearMatchThatIsGone(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	lines := heard(t)
+	defer checkHeard(t, lines, "the near match for operations that this host's entry lacks cannot be read")
 	expect(t, d.Case("sum"), 1000, "accelerate", "as fast as any")
 	expect(t, d.Case("fft/batch=1"), 1000, CPU, "")
 	if e := d.Operation("fft").ExplainShape(441, 64); e.Implementation != "own" || e.Host != "apple-m3-10" {

@@ -29,7 +29,7 @@ func (d *Dispatcher) counterOf(name string, recorded *calibration.Case) *counter
 		}
 		axes = append(axes, recorded.Axis.Name)
 	}
-	if own := d.entryFor(operation).find(name); fixed == nil && own != nil { // as for matmul/square
+	if own := d.find(operation, name); fixed == nil && own != nil { // as for matmul/square
 		fixed = map[string]int{}
 		maps.Copy(fixed, own.Parameters)
 		maps.DeleteFunc(fixed, func(p string, _ int) bool { return slices.Contains(placements, p) })

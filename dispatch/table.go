@@ -134,9 +134,12 @@ func cpuTable(name string, e entry, reason string, now func() time.Time) *table 
 func (d *Dispatcher) newTable(c *Case) *table {
 	name := c.name
 	operation, _, placement := splitName(name)
-	from := d.sourceOf(c)
+	from, by := d.sourceOf(c), d.entryFor(operation)
+	if from.recorded != nil && from.line == nil {
+		by = d.entryOf(from.recorded)
+	}
 	among := from.among(c.names)
-	t := &table{name: name, entry: d.entryFor(operation), recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
+	t := &table{name: name, entry: by, recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
 	b := builder{d: d, names: c.names, lacks: c.obstacle, recorded: from.recorded, otherGPU: t.entry.otherGPU}
 	if p := d.knownFor(operation, placement); b.recorded == nil && p != nil {
 		b.recorded = p.record()
@@ -331,10 +334,9 @@ type source struct {
 // before data in caller memory. But the sizes of a case in caller memory come before a single size.
 func (d *Dispatcher) sourceOf(c *Case) source {
 	operation, fixed, placement := splitName(c.name)
-	e := d.entryFor(operation)
-	recorded := e.find(c.name)
+	recorded := d.find(operation, c.name)
 	if decided(recorded) && single(recorded) && d.predictedFor(operation, placement) == nil {
-		if instead := e.find(c.instead); decided(instead) && !single(instead) {
+		if instead := d.find(operation, c.instead); decided(instead) && !single(instead) {
 			recorded = instead
 		}
 	}
@@ -346,7 +348,7 @@ func (d *Dispatcher) sourceOf(c *Case) source {
 		return predicted
 	}
 	if c.instead != "" {
-		if instead := e.find(c.instead); recorded == nil || decided(instead) {
+		if instead := d.find(operation, c.instead); recorded == nil || decided(instead) {
 			recorded = instead
 		}
 	}
@@ -396,6 +398,9 @@ func (d *Dispatcher) predictedSource(operation, placement string, fixed []string
 	l, err := newLine(p, fixed)
 	if err != nil {
 		return source{wrong: err}
+	}
+	if measured := d.entry.measured(l); measured != nil && d.find(operation, measured.Name) == measured {
+		return source{recorded: measured}
 	}
 	if measured := d.entryFor(operation).measured(l); measured != nil {
 		return source{recorded: measured}
@@ -454,20 +459,20 @@ func (b *builder) forced(name string) (implementation, refused string) {
 		return "", "the program asks for " + wanted + ", which " + why
 	}
 	refused = fmt.Sprintf("%s asks for %s, which %s", ForceVariable, wanted, why)
-	warnOf(by+"="+wanted, "%s: %s (want %s)", name, refused, strings.Join(b.available(), ", "))
+	warnOf(by+"="+wanted, "%s: %s (want %s)", name, refused, strings.Join(b.available(wanted), ", "))
 	return "", refused
 }
 
-// available returns the names that CROSSOVER_FORCE may have: those that the program knows, or otherwise those on record, without
-// what the program lacks, and CPU.
-func (b *builder) available() []string {
+// available returns the names that CROSSOVER_FORCE may have in place of a refused one: those that the program knows, or otherwise
+// those on record, and CPU.
+func (b *builder) available(refused string) []string {
 	names := slices.Clone(b.names)
 	if len(names) == 0 && b.recorded != nil {
 		for i := range b.recorded.Implementations {
 			names = append(names, b.recorded.Implementations[i].Name)
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return b.lacks != nil && b.lacks(name) != "" })
+	names = slices.DeleteFunc(names, func(name string) bool { return name == refused })
 	return append(names, CPU)
 }
 

@@ -29,13 +29,19 @@ func (d *Dispatcher) Times(operation string, shape []int, line string, size int)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.entryFor(name)
-	f := forecast{of: d.knownFor(name, placement), measured: e.find(line)}
+	f := forecast{of: d.knownFor(name, placement), measured: d.find(name, line)}
 	if f.of == nil || len(shape) != len(f.of.Axes) {
 		f.of, shape = nil, nil
 	}
+	otherGPU := e.otherGPU
+	if f.of != nil {
+		if _, asked := f.of.FindAsked(shape); asked {
+			otherGPU = f.of.asked.entry.otherGPU
+		}
+	}
 	for _, i := range f.implementations() {
 		onGPU := i.Processor == "gpu"
-		if onGPU && (e.otherGPU || tooHot(d.thermal)) {
+		if onGPU && (otherGPU || tooHot(d.thermal)) {
 			continue
 		}
 		if seconds, _, known := f.seconds(shape, size, i.Name); known {

@@ -9,9 +9,9 @@ import (
 //
 // The log-ratios of each run are interpolated in log-size at the sizes of all runs. A run counts as much as it knows: in full at
 // its own sizes, and less between two of them where the gap is wide or where curves are seen to bend. A run with many sizes does
-// not outvote the others where they know as much. Where few runs know a size, their log-ratios are corrected by how far they are off the other runs at the nearest
-// sizes that several know. So a run that is off as a whole moves the mean a little everywhere, and makes no steps between its
-// sizes and those of others.
+// not outvote the others where they know as much. Where few runs know a size, their log-ratios are corrected by how far they are
+// off the other runs at the nearest sizes that several know. So a run that is off as a whole moves the mean a little everywhere,
+// and makes no steps between its sizes and those of others.
 type pool struct {
 	sizes  []int     // of all runs, ascending
 	places [][]place // by runs and sizes

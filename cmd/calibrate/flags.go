@@ -75,7 +75,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.shapesFile, "shapes", "", "measure the shapes in this `file` first, by their counts, and then their operations; dispatch's Record writes such a file")
 	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
 	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
-	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m for everything (6m with a GPU), and 2m for a part")
+	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m (6m with a GPU), and 2m for cases without shapes around them")
 	flags.Lookup("budget").DefValue = "0s" // its help says what the default is
 	flags.Float64Var(&o.precision, "precision", 0.1, "half width of a threshold's interval to aim at, relative")
 	flags.StringVar(&o.mode, "mode", string(sweeps.Latency), "latency (one call, then wait) or throughput (calls without a pause)")
@@ -95,7 +95,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and how long it would take")
 	flags.BoolVar(&o.quick, "quick", false, "a smoke run of at most 30 s")
 	flags.BoolVar(&o.json, "json", false, "print this host's entry as JSON instead of the table")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, and of --choose the name alone")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for every visit to a size")
 	flags.BoolVar(&o.noProgress, "no-progress", false, "draw no progress bar")
 	flags.BoolVar(&o.fresh, "fresh", false, "forget the earlier runs of the cases that are measured")

@@ -65,7 +65,7 @@ func (p Params) check() error {
 			return fmt.Errorf("oscillator: voice %d: frequency %g Hz: want at least 0 and less than half of %g", i, v.Frequency, p.SampleRate)
 		}
 		if f := v.Frequency * cents(v.Detune); math.IsInf(v.Detune, 0) || !(f >= 0 && f < p.SampleRate/2) {
-			return fmt.Errorf("oscillator: voice %d: %g Hz detuned by %g cents: want a finite number and less than half of %g Hz", i, v.Frequency,
+			return fmt.Errorf("oscillator: voice %d: %g Hz detuned by %g cents: want finite cents, and a frequency from 0 to less than half of %g Hz", i, v.Frequency,
 				v.Detune, p.SampleRate)
 		}
 		if !(v.Sustain >= 0 && v.Sustain <= 1) {

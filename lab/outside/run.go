@@ -108,7 +108,11 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	}
 	d.OnFailure(func(f dispatch.Failure) { fmt.Fprintf(stderr, "outside: %s failed: %v\n", f.Implementation, f.Err) })
 	var entry *calibration.Host
-	id := d.Case(ops[0].name).Explain(1).Host
+	e := d.Case(ops[0].name).Explain(1)
+	if e.Fallback != "" {
+		return coded{exitNoEntry, fmt.Errorf("%s: %s (calibrate everything on this host, or name another --calibration)", o.calibration, e.Fallback)}
+	}
+	id := e.Host
 	err = calibration.View(o.calibration, func(entries []calibration.Entry) error {
 		k := slices.IndexFunc(entries, func(e calibration.Entry) bool { return e.ID == id })
 		if k < 0 {
