@@ -21,7 +21,7 @@ type entry struct {
 
 	predicted map[*calibration.Operation]*predicted // by operations, also those of a match; made when needed, under the lock
 
-	// near finds the near match for operations of which this host's own entry has nothing. It is nil if there is none.
+	// near finds the near match for what this host's own entry does not know. It is nil if there is none.
 	near func() (entry, error)
 }
 
@@ -160,7 +160,7 @@ func (d *Dispatcher) pickNear(candidates []candidate) (entry, error) {
 	if len(matches) == 0 {
 		return entry{}, nil
 	}
-	return d.nearest(matches, "the entry of this host has nothing of the operation")
+	return d.nearest(matches, "the entry of this host says nothing of such calls")
 }
 
 // matches returns the entry of this host, nil if there is none, and the near matches. missing says that there is no entry.

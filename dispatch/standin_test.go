@@ -44,7 +44,7 @@ func TestTheNearMatchKnowsTheOtherOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const other = "the entry of this host has nothing of the operation, so the near match apple-m3-max-40 stands in: its chip is Apple M3 Max and this host's is Apple M3"
+	const other = "the entry of this host says nothing of such calls, so the near match apple-m3-max-40 stands in: its chip is Apple M3 Max and this host's is Apple M3"
 	for name, d := range map[string]*Dispatcher{"a file in memory": newDispatcherFor(t, file, m3), "a file on disk": loaded} {
 		if d.Fallback() != "" {
 			t.Errorf("%s: there is an entry, but Fallback says %q", name, d.Fallback())
