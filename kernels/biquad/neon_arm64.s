@@ -38,110 +38,110 @@ turn:
 	FMOVQ (R17), F1
 	ADD R2, R1, R19
 	FMOVQ (R19), F0
-	WORD $0x4e823864 // zip1 v4.4s, v3.4s, v2.4s
-	WORD $0x4e827863 // zip2 v3.4s, v3.4s, v2.4s
-	WORD $0x4e803822 // zip1 v2.4s, v1.4s, v0.4s
-	WORD $0x4e807821 // zip2 v1.4s, v1.4s, v0.4s
-	WORD $0x4ec23880 // zip1 v0.2d, v4.2d, v2.2d
-	WORD $0x4ec27891 // zip2 v17.2d, v4.2d, v2.2d
-	WORD $0x4ec13873 // zip1 v19.2d, v3.2d, v1.2d
-	WORD $0x4ec17875 // zip2 v21.2d, v3.2d, v1.2d
+	WORD $0x4e823864 // zip1.4s v4, v3, v2
+	WORD $0x4e827863 // zip2.4s v3, v3, v2
+	WORD $0x4e803822 // zip1.4s v2, v1, v0
+	WORD $0x4e807821 // zip2.4s v1, v1, v0
+	WORD $0x4ec23880 // zip1.2d v0, v4, v2
+	WORD $0x4ec27891 // zip2.2d v17, v4, v2
+	WORD $0x4ec13873 // zip1.2d v19, v3, v1
+	WORD $0x4ec17875 // zip2.2d v21, v3, v1
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
-	WORD $0x6e68dc61 // fmul v1.2d, v3.2d, v8.2d
-	WORD $0x6e68dc40 // fmul v0.2d, v2.2d, v8.2d
-	WORD $0x4e6cd430 // fadd v16.2d, v1.2d, v12.2d
-	WORD $0x4e6dd40d // fadd v13.2d, v0.2d, v13.2d
-	WORD $0x6e67dc6c // fmul v12.2d, v3.2d, v7.2d
-	WORD $0x6e67dc44 // fmul v4.2d, v2.2d, v7.2d
-	WORD $0x6e69dc61 // fmul v1.2d, v3.2d, v9.2d
-	WORD $0x6e69dc40 // fmul v0.2d, v2.2d, v9.2d
-	WORD $0x4e6ed423 // fadd v3.2d, v1.2d, v14.2d
-	WORD $0x4e6fd402 // fadd v2.2d, v0.2d, v15.2d
-	WORD $0x6e65ddc1 // fmul v1.2d, v14.2d, v5.2d
-	WORD $0x6e65dde0 // fmul v0.2d, v15.2d, v5.2d
-	WORD $0x4ee1d58c // fsub v12.2d, v12.2d, v1.2d
-	WORD $0x4ee0d484 // fsub v4.2d, v4.2d, v0.2d
-	WORD $0x6e66ddc1 // fmul v1.2d, v14.2d, v6.2d
-	WORD $0x6e66dde0 // fmul v0.2d, v15.2d, v6.2d
-	WORD $0x4ee1d610 // fsub v16.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5af // fsub v15.2d, v13.2d, v0.2d
+	WORD $0x6e68dc61 // fmul.2d v1, v3, v8
+	WORD $0x6e68dc40 // fmul.2d v0, v2, v8
+	WORD $0x4e6cd430 // fadd.2d v16, v1, v12
+	WORD $0x4e6dd40d // fadd.2d v13, v0, v13
+	WORD $0x6e67dc6c // fmul.2d v12, v3, v7
+	WORD $0x6e67dc44 // fmul.2d v4, v2, v7
+	WORD $0x6e69dc61 // fmul.2d v1, v3, v9
+	WORD $0x6e69dc40 // fmul.2d v0, v2, v9
+	WORD $0x4e6ed423 // fadd.2d v3, v1, v14
+	WORD $0x4e6fd402 // fadd.2d v2, v0, v15
+	WORD $0x6e65ddc1 // fmul.2d v1, v14, v5
+	WORD $0x6e65dde0 // fmul.2d v0, v15, v5
+	WORD $0x4ee1d58c // fsub.2d v12, v12, v1
+	WORD $0x4ee0d484 // fsub.2d v4, v4, v0
+	WORD $0x6e66ddc1 // fmul.2d v1, v14, v6
+	WORD $0x6e66dde0 // fmul.2d v0, v15, v6
+	WORD $0x4ee1d610 // fsub.2d v16, v16, v1
+	WORD $0x4ee0d5af // fsub.2d v15, v13, v0
 	WORD $0x0e616872 // fcvtn v18.2s, v3.2d
 	WORD $0x4e616852 // fcvtn2 v18.4s, v2.2d
 	WORD $0x0e617a23 // fcvtl v3.2d, v17.2s
 	WORD $0x4e617a22 // fcvtl2 v2.2d, v17.4s
-	WORD $0x6e68dc61 // fmul v1.2d, v3.2d, v8.2d
-	WORD $0x6e68dc40 // fmul v0.2d, v2.2d, v8.2d
-	WORD $0x4e6cd42e // fadd v14.2d, v1.2d, v12.2d
-	WORD $0x4e64d40d // fadd v13.2d, v0.2d, v4.2d
-	WORD $0x6e67dc6c // fmul v12.2d, v3.2d, v7.2d
-	WORD $0x6e67dc44 // fmul v4.2d, v2.2d, v7.2d
-	WORD $0x6e69dc61 // fmul v1.2d, v3.2d, v9.2d
-	WORD $0x6e69dc40 // fmul v0.2d, v2.2d, v9.2d
-	WORD $0x4e70d423 // fadd v3.2d, v1.2d, v16.2d
-	WORD $0x4e6fd402 // fadd v2.2d, v0.2d, v15.2d
-	WORD $0x6e65de01 // fmul v1.2d, v16.2d, v5.2d
-	WORD $0x6e65dde0 // fmul v0.2d, v15.2d, v5.2d
-	WORD $0x4ee1d58c // fsub v12.2d, v12.2d, v1.2d
-	WORD $0x4ee0d484 // fsub v4.2d, v4.2d, v0.2d
-	WORD $0x6e66de01 // fmul v1.2d, v16.2d, v6.2d
-	WORD $0x6e66dde0 // fmul v0.2d, v15.2d, v6.2d
-	WORD $0x4ee1d5d0 // fsub v16.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5af // fsub v15.2d, v13.2d, v0.2d
+	WORD $0x6e68dc61 // fmul.2d v1, v3, v8
+	WORD $0x6e68dc40 // fmul.2d v0, v2, v8
+	WORD $0x4e6cd42e // fadd.2d v14, v1, v12
+	WORD $0x4e64d40d // fadd.2d v13, v0, v4
+	WORD $0x6e67dc6c // fmul.2d v12, v3, v7
+	WORD $0x6e67dc44 // fmul.2d v4, v2, v7
+	WORD $0x6e69dc61 // fmul.2d v1, v3, v9
+	WORD $0x6e69dc40 // fmul.2d v0, v2, v9
+	WORD $0x4e70d423 // fadd.2d v3, v1, v16
+	WORD $0x4e6fd402 // fadd.2d v2, v0, v15
+	WORD $0x6e65de01 // fmul.2d v1, v16, v5
+	WORD $0x6e65dde0 // fmul.2d v0, v15, v5
+	WORD $0x4ee1d58c // fsub.2d v12, v12, v1
+	WORD $0x4ee0d484 // fsub.2d v4, v4, v0
+	WORD $0x6e66de01 // fmul.2d v1, v16, v6
+	WORD $0x6e66dde0 // fmul.2d v0, v15, v6
+	WORD $0x4ee1d5d0 // fsub.2d v16, v14, v1
+	WORD $0x4ee0d5af // fsub.2d v15, v13, v0
 	WORD $0x0e616871 // fcvtn v17.2s, v3.2d
 	WORD $0x4e616851 // fcvtn2 v17.4s, v2.2d
 	WORD $0x0e617a63 // fcvtl v3.2d, v19.2s
 	WORD $0x4e617a62 // fcvtl2 v2.2d, v19.4s
-	WORD $0x6e68dc61 // fmul v1.2d, v3.2d, v8.2d
-	WORD $0x6e68dc40 // fmul v0.2d, v2.2d, v8.2d
-	WORD $0x4e6cd42e // fadd v14.2d, v1.2d, v12.2d
-	WORD $0x4e64d40d // fadd v13.2d, v0.2d, v4.2d
-	WORD $0x6e67dc6c // fmul v12.2d, v3.2d, v7.2d
-	WORD $0x6e67dc44 // fmul v4.2d, v2.2d, v7.2d
-	WORD $0x6e69dc61 // fmul v1.2d, v3.2d, v9.2d
-	WORD $0x6e69dc40 // fmul v0.2d, v2.2d, v9.2d
-	WORD $0x4e70d423 // fadd v3.2d, v1.2d, v16.2d
-	WORD $0x4e6fd402 // fadd v2.2d, v0.2d, v15.2d
-	WORD $0x6e65de01 // fmul v1.2d, v16.2d, v5.2d
-	WORD $0x6e65dde0 // fmul v0.2d, v15.2d, v5.2d
-	WORD $0x4ee1d58c // fsub v12.2d, v12.2d, v1.2d
-	WORD $0x4ee0d484 // fsub v4.2d, v4.2d, v0.2d
-	WORD $0x6e66de01 // fmul v1.2d, v16.2d, v6.2d
-	WORD $0x6e66dde0 // fmul v0.2d, v15.2d, v6.2d
-	WORD $0x4ee1d5d4 // fsub v20.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5b3 // fsub v19.2d, v13.2d, v0.2d
+	WORD $0x6e68dc61 // fmul.2d v1, v3, v8
+	WORD $0x6e68dc40 // fmul.2d v0, v2, v8
+	WORD $0x4e6cd42e // fadd.2d v14, v1, v12
+	WORD $0x4e64d40d // fadd.2d v13, v0, v4
+	WORD $0x6e67dc6c // fmul.2d v12, v3, v7
+	WORD $0x6e67dc44 // fmul.2d v4, v2, v7
+	WORD $0x6e69dc61 // fmul.2d v1, v3, v9
+	WORD $0x6e69dc40 // fmul.2d v0, v2, v9
+	WORD $0x4e70d423 // fadd.2d v3, v1, v16
+	WORD $0x4e6fd402 // fadd.2d v2, v0, v15
+	WORD $0x6e65de01 // fmul.2d v1, v16, v5
+	WORD $0x6e65dde0 // fmul.2d v0, v15, v5
+	WORD $0x4ee1d58c // fsub.2d v12, v12, v1
+	WORD $0x4ee0d484 // fsub.2d v4, v4, v0
+	WORD $0x6e66de01 // fmul.2d v1, v16, v6
+	WORD $0x6e66dde0 // fmul.2d v0, v15, v6
+	WORD $0x4ee1d5d4 // fsub.2d v20, v14, v1
+	WORD $0x4ee0d5b3 // fsub.2d v19, v13, v0
 	WORD $0x0e616870 // fcvtn v16.2s, v3.2d
 	WORD $0x4e616850 // fcvtn2 v16.4s, v2.2d
 	WORD $0x0e617aa3 // fcvtl v3.2d, v21.2s
 	WORD $0x4e617aa2 // fcvtl2 v2.2d, v21.4s
-	WORD $0x6e68dc61 // fmul v1.2d, v3.2d, v8.2d
-	WORD $0x6e68dc40 // fmul v0.2d, v2.2d, v8.2d
-	WORD $0x4e6cd42e // fadd v14.2d, v1.2d, v12.2d
-	WORD $0x4e64d40f // fadd v15.2d, v0.2d, v4.2d
-	WORD $0x6e67dc6c // fmul v12.2d, v3.2d, v7.2d
-	WORD $0x6e67dc44 // fmul v4.2d, v2.2d, v7.2d
-	WORD $0x6e69dc61 // fmul v1.2d, v3.2d, v9.2d
-	WORD $0x6e69dc40 // fmul v0.2d, v2.2d, v9.2d
-	WORD $0x4e74d423 // fadd v3.2d, v1.2d, v20.2d
-	WORD $0x4e73d402 // fadd v2.2d, v0.2d, v19.2d
-	WORD $0x6e65de81 // fmul v1.2d, v20.2d, v5.2d
-	WORD $0x6e65de60 // fmul v0.2d, v19.2d, v5.2d
-	WORD $0x4ee1d58c // fsub v12.2d, v12.2d, v1.2d
-	WORD $0x4ee0d48d // fsub v13.2d, v4.2d, v0.2d
-	WORD $0x6e66de81 // fmul v1.2d, v20.2d, v6.2d
-	WORD $0x6e66de60 // fmul v0.2d, v19.2d, v6.2d
-	WORD $0x4ee1d5ce // fsub v14.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5ef // fsub v15.2d, v15.2d, v0.2d
+	WORD $0x6e68dc61 // fmul.2d v1, v3, v8
+	WORD $0x6e68dc40 // fmul.2d v0, v2, v8
+	WORD $0x4e6cd42e // fadd.2d v14, v1, v12
+	WORD $0x4e64d40f // fadd.2d v15, v0, v4
+	WORD $0x6e67dc6c // fmul.2d v12, v3, v7
+	WORD $0x6e67dc44 // fmul.2d v4, v2, v7
+	WORD $0x6e69dc61 // fmul.2d v1, v3, v9
+	WORD $0x6e69dc40 // fmul.2d v0, v2, v9
+	WORD $0x4e74d423 // fadd.2d v3, v1, v20
+	WORD $0x4e73d402 // fadd.2d v2, v0, v19
+	WORD $0x6e65de81 // fmul.2d v1, v20, v5
+	WORD $0x6e65de60 // fmul.2d v0, v19, v5
+	WORD $0x4ee1d58c // fsub.2d v12, v12, v1
+	WORD $0x4ee0d48d // fsub.2d v13, v4, v0
+	WORD $0x6e66de81 // fmul.2d v1, v20, v6
+	WORD $0x6e66de60 // fmul.2d v0, v19, v6
+	WORD $0x4ee1d5ce // fsub.2d v14, v14, v1
+	WORD $0x4ee0d5ef // fsub.2d v15, v15, v0
 	WORD $0x0e616860 // fcvtn v0.2s, v3.2d
 	WORD $0x4e616840 // fcvtn2 v0.4s, v2.2d
-	WORD $0x4e913a42 // zip1 v2.4s, v18.4s, v17.4s
-	WORD $0x4e917a44 // zip2 v4.4s, v18.4s, v17.4s
-	WORD $0x4e803a01 // zip1 v1.4s, v16.4s, v0.4s
-	WORD $0x4e807a00 // zip2 v0.4s, v16.4s, v0.4s
-	WORD $0x4ec13843 // zip1 v3.2d, v2.2d, v1.2d
-	WORD $0x4ec17842 // zip2 v2.2d, v2.2d, v1.2d
-	WORD $0x4ec03881 // zip1 v1.2d, v4.2d, v0.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e913a42 // zip1.4s v2, v18, v17
+	WORD $0x4e917a44 // zip2.4s v4, v18, v17
+	WORD $0x4e803a01 // zip1.4s v1, v16, v0
+	WORD $0x4e807a00 // zip2.4s v0, v16, v0
+	WORD $0x4ec13843 // zip1.2d v3, v2, v1
+	WORD $0x4ec17842 // zip2.2d v2, v2, v1
+	WORD $0x4ec03881 // zip1.2d v1, v4, v0
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
 	FMOVQ F3, (R0)
 	ADD R3, R0, R21
 	FMOVQ F2, (R21)
@@ -155,20 +155,20 @@ turn:
 	BNE next
 
 	// Channels whose states have both decayed go on from zero.
-	WORD $0x4e2b1dc3 // and v3.16b, v14.16b, v11.16b
-	WORD $0x4e2b1de2 // and v2.16b, v15.16b, v11.16b
-	WORD $0x4e2b1d81 // and v1.16b, v12.16b, v11.16b
-	WORD $0x4e2b1da0 // and v0.16b, v13.16b, v11.16b
-	WORD $0x6ee3e543 // fcmgt v3.2d, v10.2d, v3.2d
-	WORD $0x6ee2e542 // fcmgt v2.2d, v10.2d, v2.2d
-	WORD $0x6ee1e541 // fcmgt v1.2d, v10.2d, v1.2d
-	WORD $0x6ee0e540 // fcmgt v0.2d, v10.2d, v0.2d
-	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
-	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
-	WORD $0x4e611dce // bic v14.16b, v14.16b, v1.16b
-	WORD $0x4e601def // bic v15.16b, v15.16b, v0.16b
-	WORD $0x4e611d8c // bic v12.16b, v12.16b, v1.16b
-	WORD $0x4e601dad // bic v13.16b, v13.16b, v0.16b
+	WORD $0x4e2b1dc3 // and.16b v3, v14, v11
+	WORD $0x4e2b1de2 // and.16b v2, v15, v11
+	WORD $0x4e2b1d81 // and.16b v1, v12, v11
+	WORD $0x4e2b1da0 // and.16b v0, v13, v11
+	WORD $0x6ee3e543 // fcmgt.2d v3, v10, v3
+	WORD $0x6ee2e542 // fcmgt.2d v2, v10, v2
+	WORD $0x6ee1e541 // fcmgt.2d v1, v10, v1
+	WORD $0x6ee0e540 // fcmgt.2d v0, v10, v0
+	WORD $0x4e211c61 // and.16b v1, v3, v1
+	WORD $0x4e201c40 // and.16b v0, v2, v0
+	WORD $0x4e611dce // bic.16b v14, v14, v1
+	WORD $0x4e601def // bic.16b v15, v15, v0
+	WORD $0x4e611d8c // bic.16b v12, v12, v1
+	WORD $0x4e601dad // bic.16b v13, v13, v0
 	MOVD $64, R6
 
 next:
@@ -228,214 +228,214 @@ turn:
 	FMOVQ (R23), F2
 	ADD R2, R1, R24
 	FMOVQ (R24), F1
-	WORD $0x4e833af8 // zip1 v24.4s, v23.4s, v3.4s
-	WORD $0x4e803ad4 // zip1 v20.4s, v22.4s, v0.4s
-	WORD $0x4e837af7 // zip2 v23.4s, v23.4s, v3.4s
-	WORD $0x4e807ad6 // zip2 v22.4s, v22.4s, v0.4s
-	WORD $0x4e823aa0 // zip1 v0.4s, v21.4s, v2.4s
-	WORD $0x4e813a63 // zip1 v3.4s, v19.4s, v1.4s
-	WORD $0x4e827aa2 // zip2 v2.4s, v21.4s, v2.4s
-	WORD $0x4e817a75 // zip2 v21.4s, v19.4s, v1.4s
-	WORD $0x4ec03b01 // zip1 v1.2d, v24.2d, v0.2d
-	WORD $0x4ec33a93 // zip1 v19.2d, v20.2d, v3.2d
-	WORD $0x4ec07b00 // zip2 v0.2d, v24.2d, v0.2d
-	WORD $0x4ec37a99 // zip2 v25.2d, v20.2d, v3.2d
-	WORD $0x4ec23af4 // zip1 v20.2d, v23.2d, v2.2d
-	WORD $0x4ed53ac3 // zip1 v3.2d, v22.2d, v21.2d
-	WORD $0x4ec27ae2 // zip2 v2.2d, v23.2d, v2.2d
-	WORD $0x4ed57adc // zip2 v28.2d, v22.2d, v21.2d
+	WORD $0x4e833af8 // zip1.4s v24, v23, v3
+	WORD $0x4e803ad4 // zip1.4s v20, v22, v0
+	WORD $0x4e837af7 // zip2.4s v23, v23, v3
+	WORD $0x4e807ad6 // zip2.4s v22, v22, v0
+	WORD $0x4e823aa0 // zip1.4s v0, v21, v2
+	WORD $0x4e813a63 // zip1.4s v3, v19, v1
+	WORD $0x4e827aa2 // zip2.4s v2, v21, v2
+	WORD $0x4e817a75 // zip2.4s v21, v19, v1
+	WORD $0x4ec03b01 // zip1.2d v1, v24, v0
+	WORD $0x4ec33a93 // zip1.2d v19, v20, v3
+	WORD $0x4ec07b00 // zip2.2d v0, v24, v0
+	WORD $0x4ec37a99 // zip2.2d v25, v20, v3
+	WORD $0x4ec23af4 // zip1.2d v20, v23, v2
+	WORD $0x4ed53ac3 // zip1.2d v3, v22, v21
+	WORD $0x4ec27ae2 // zip2.2d v2, v23, v2
+	WORD $0x4ed57adc // zip2.2d v28, v22, v21
 	WORD $0x0e61783b // fcvtl v27.2d, v1.2s
 	WORD $0x4e617837 // fcvtl2 v23.2d, v1.4s
-	WORD $0x6e6fdf75 // fmul v21.2d, v27.2d, v15.2d
-	WORD $0x6e6fdee1 // fmul v1.2d, v23.2d, v15.2d
-	WORD $0x4e69d6ba // fadd v26.2d, v21.2d, v9.2d
-	WORD $0x4e68d438 // fadd v24.2d, v1.2d, v8.2d
-	WORD $0x6e6edf76 // fmul v22.2d, v27.2d, v14.2d
-	WORD $0x6e6edef5 // fmul v21.2d, v23.2d, v14.2d
-	WORD $0x6e70df68 // fmul v8.2d, v27.2d, v16.2d
-	WORD $0x6e70dee1 // fmul v1.2d, v23.2d, v16.2d
-	WORD $0x4e6bd517 // fadd v23.2d, v8.2d, v11.2d
-	WORD $0x4e6ad429 // fadd v9.2d, v1.2d, v10.2d
-	WORD $0x6e6cdd68 // fmul v8.2d, v11.2d, v12.2d
-	WORD $0x6e6cdd41 // fmul v1.2d, v10.2d, v12.2d
-	WORD $0x4ee8d6d6 // fsub v22.2d, v22.2d, v8.2d
-	WORD $0x4ee1d6b5 // fsub v21.2d, v21.2d, v1.2d
-	WORD $0x6e6ddd68 // fmul v8.2d, v11.2d, v13.2d
-	WORD $0x6e6ddd41 // fmul v1.2d, v10.2d, v13.2d
-	WORD $0x4ee8d74b // fsub v11.2d, v26.2d, v8.2d
-	WORD $0x4ee1d70a // fsub v10.2d, v24.2d, v1.2d
+	WORD $0x6e6fdf75 // fmul.2d v21, v27, v15
+	WORD $0x6e6fdee1 // fmul.2d v1, v23, v15
+	WORD $0x4e69d6ba // fadd.2d v26, v21, v9
+	WORD $0x4e68d438 // fadd.2d v24, v1, v8
+	WORD $0x6e6edf76 // fmul.2d v22, v27, v14
+	WORD $0x6e6edef5 // fmul.2d v21, v23, v14
+	WORD $0x6e70df68 // fmul.2d v8, v27, v16
+	WORD $0x6e70dee1 // fmul.2d v1, v23, v16
+	WORD $0x4e6bd517 // fadd.2d v23, v8, v11
+	WORD $0x4e6ad429 // fadd.2d v9, v1, v10
+	WORD $0x6e6cdd68 // fmul.2d v8, v11, v12
+	WORD $0x6e6cdd41 // fmul.2d v1, v10, v12
+	WORD $0x4ee8d6d6 // fsub.2d v22, v22, v8
+	WORD $0x4ee1d6b5 // fsub.2d v21, v21, v1
+	WORD $0x6e6ddd68 // fmul.2d v8, v11, v13
+	WORD $0x6e6ddd41 // fmul.2d v1, v10, v13
+	WORD $0x4ee8d74b // fsub.2d v11, v26, v8
+	WORD $0x4ee1d70a // fsub.2d v10, v24, v1
 	WORD $0x0e616afb // fcvtn v27.2s, v23.2d
 	WORD $0x4e61693b // fcvtn2 v27.4s, v9.2d
 	WORD $0x0e617a7a // fcvtl v26.2d, v19.2s
 	WORD $0x4e617a78 // fcvtl2 v24.2d, v19.4s
-	WORD $0x6e6fdf48 // fmul v8.2d, v26.2d, v15.2d
-	WORD $0x6e6fdf01 // fmul v1.2d, v24.2d, v15.2d
-	WORD $0x4e65d517 // fadd v23.2d, v8.2d, v5.2d
-	WORD $0x4e64d433 // fadd v19.2d, v1.2d, v4.2d
-	WORD $0x6e6edf49 // fmul v9.2d, v26.2d, v14.2d
-	WORD $0x6e6edf05 // fmul v5.2d, v24.2d, v14.2d
-	WORD $0x6e70df44 // fmul v4.2d, v26.2d, v16.2d
-	WORD $0x6e70df01 // fmul v1.2d, v24.2d, v16.2d
-	WORD $0x4e67d498 // fadd v24.2d, v4.2d, v7.2d
-	WORD $0x4e66d428 // fadd v8.2d, v1.2d, v6.2d
-	WORD $0x6e6cdce4 // fmul v4.2d, v7.2d, v12.2d
-	WORD $0x6e6cdcc1 // fmul v1.2d, v6.2d, v12.2d
-	WORD $0x4ee4d529 // fsub v9.2d, v9.2d, v4.2d
-	WORD $0x4ee1d4a5 // fsub v5.2d, v5.2d, v1.2d
-	WORD $0x6e6ddce4 // fmul v4.2d, v7.2d, v13.2d
-	WORD $0x6e6ddcc1 // fmul v1.2d, v6.2d, v13.2d
-	WORD $0x4ee4d6f7 // fsub v23.2d, v23.2d, v4.2d
-	WORD $0x4ee1d673 // fsub v19.2d, v19.2d, v1.2d
+	WORD $0x6e6fdf48 // fmul.2d v8, v26, v15
+	WORD $0x6e6fdf01 // fmul.2d v1, v24, v15
+	WORD $0x4e65d517 // fadd.2d v23, v8, v5
+	WORD $0x4e64d433 // fadd.2d v19, v1, v4
+	WORD $0x6e6edf49 // fmul.2d v9, v26, v14
+	WORD $0x6e6edf05 // fmul.2d v5, v24, v14
+	WORD $0x6e70df44 // fmul.2d v4, v26, v16
+	WORD $0x6e70df01 // fmul.2d v1, v24, v16
+	WORD $0x4e67d498 // fadd.2d v24, v4, v7
+	WORD $0x4e66d428 // fadd.2d v8, v1, v6
+	WORD $0x6e6cdce4 // fmul.2d v4, v7, v12
+	WORD $0x6e6cdcc1 // fmul.2d v1, v6, v12
+	WORD $0x4ee4d529 // fsub.2d v9, v9, v4
+	WORD $0x4ee1d4a5 // fsub.2d v5, v5, v1
+	WORD $0x6e6ddce4 // fmul.2d v4, v7, v13
+	WORD $0x6e6ddcc1 // fmul.2d v1, v6, v13
+	WORD $0x4ee4d6f7 // fsub.2d v23, v23, v4
+	WORD $0x4ee1d673 // fsub.2d v19, v19, v1
 	WORD $0x0e616b1a // fcvtn v26.2s, v24.2d
 	WORD $0x4e61691a // fcvtn2 v26.4s, v8.2d
 	WORD $0x0e617808 // fcvtl v8.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x6e6fdd01 // fmul v1.2d, v8.2d, v15.2d
-	WORD $0x6e6fdc80 // fmul v0.2d, v4.2d, v15.2d
-	WORD $0x4e76d436 // fadd v22.2d, v1.2d, v22.2d
-	WORD $0x4e75d415 // fadd v21.2d, v0.2d, v21.2d
-	WORD $0x6e6edd07 // fmul v7.2d, v8.2d, v14.2d
-	WORD $0x6e6edc86 // fmul v6.2d, v4.2d, v14.2d
-	WORD $0x6e70dd01 // fmul v1.2d, v8.2d, v16.2d
-	WORD $0x6e70dc80 // fmul v0.2d, v4.2d, v16.2d
-	WORD $0x4e6bd428 // fadd v8.2d, v1.2d, v11.2d
-	WORD $0x4e6ad404 // fadd v4.2d, v0.2d, v10.2d
-	WORD $0x6e6cdd61 // fmul v1.2d, v11.2d, v12.2d
-	WORD $0x6e6cdd40 // fmul v0.2d, v10.2d, v12.2d
-	WORD $0x4ee1d4e7 // fsub v7.2d, v7.2d, v1.2d
-	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
-	WORD $0x6e6ddd61 // fmul v1.2d, v11.2d, v13.2d
-	WORD $0x6e6ddd40 // fmul v0.2d, v10.2d, v13.2d
-	WORD $0x4ee1d6d6 // fsub v22.2d, v22.2d, v1.2d
-	WORD $0x4ee0d6b5 // fsub v21.2d, v21.2d, v0.2d
+	WORD $0x6e6fdd01 // fmul.2d v1, v8, v15
+	WORD $0x6e6fdc80 // fmul.2d v0, v4, v15
+	WORD $0x4e76d436 // fadd.2d v22, v1, v22
+	WORD $0x4e75d415 // fadd.2d v21, v0, v21
+	WORD $0x6e6edd07 // fmul.2d v7, v8, v14
+	WORD $0x6e6edc86 // fmul.2d v6, v4, v14
+	WORD $0x6e70dd01 // fmul.2d v1, v8, v16
+	WORD $0x6e70dc80 // fmul.2d v0, v4, v16
+	WORD $0x4e6bd428 // fadd.2d v8, v1, v11
+	WORD $0x4e6ad404 // fadd.2d v4, v0, v10
+	WORD $0x6e6cdd61 // fmul.2d v1, v11, v12
+	WORD $0x6e6cdd40 // fmul.2d v0, v10, v12
+	WORD $0x4ee1d4e7 // fsub.2d v7, v7, v1
+	WORD $0x4ee0d4c6 // fsub.2d v6, v6, v0
+	WORD $0x6e6ddd61 // fmul.2d v1, v11, v13
+	WORD $0x6e6ddd40 // fmul.2d v0, v10, v13
+	WORD $0x4ee1d6d6 // fsub.2d v22, v22, v1
+	WORD $0x4ee0d6b5 // fsub.2d v21, v21, v0
 	WORD $0x0e616918 // fcvtn v24.2s, v8.2d
 	WORD $0x4e616898 // fcvtn2 v24.4s, v4.2d
 	WORD $0x0e617b28 // fcvtl v8.2d, v25.2s
 	WORD $0x4e617b24 // fcvtl2 v4.2d, v25.4s
-	WORD $0x6e6fdd01 // fmul v1.2d, v8.2d, v15.2d
-	WORD $0x6e6fdc80 // fmul v0.2d, v4.2d, v15.2d
-	WORD $0x4e69d42b // fadd v11.2d, v1.2d, v9.2d
-	WORD $0x4e65d40a // fadd v10.2d, v0.2d, v5.2d
-	WORD $0x6e6edd09 // fmul v9.2d, v8.2d, v14.2d
-	WORD $0x6e6edc85 // fmul v5.2d, v4.2d, v14.2d
-	WORD $0x6e70dd01 // fmul v1.2d, v8.2d, v16.2d
-	WORD $0x6e70dc80 // fmul v0.2d, v4.2d, v16.2d
-	WORD $0x4e77d428 // fadd v8.2d, v1.2d, v23.2d
-	WORD $0x4e73d404 // fadd v4.2d, v0.2d, v19.2d
-	WORD $0x6e6cdee1 // fmul v1.2d, v23.2d, v12.2d
-	WORD $0x6e6cde60 // fmul v0.2d, v19.2d, v12.2d
-	WORD $0x4ee1d529 // fsub v9.2d, v9.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
-	WORD $0x6e6ddee1 // fmul v1.2d, v23.2d, v13.2d
-	WORD $0x6e6dde60 // fmul v0.2d, v19.2d, v13.2d
-	WORD $0x4ee1d573 // fsub v19.2d, v11.2d, v1.2d
-	WORD $0x4ee0d54b // fsub v11.2d, v10.2d, v0.2d
+	WORD $0x6e6fdd01 // fmul.2d v1, v8, v15
+	WORD $0x6e6fdc80 // fmul.2d v0, v4, v15
+	WORD $0x4e69d42b // fadd.2d v11, v1, v9
+	WORD $0x4e65d40a // fadd.2d v10, v0, v5
+	WORD $0x6e6edd09 // fmul.2d v9, v8, v14
+	WORD $0x6e6edc85 // fmul.2d v5, v4, v14
+	WORD $0x6e70dd01 // fmul.2d v1, v8, v16
+	WORD $0x6e70dc80 // fmul.2d v0, v4, v16
+	WORD $0x4e77d428 // fadd.2d v8, v1, v23
+	WORD $0x4e73d404 // fadd.2d v4, v0, v19
+	WORD $0x6e6cdee1 // fmul.2d v1, v23, v12
+	WORD $0x6e6cde60 // fmul.2d v0, v19, v12
+	WORD $0x4ee1d529 // fsub.2d v9, v9, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
+	WORD $0x6e6ddee1 // fmul.2d v1, v23, v13
+	WORD $0x6e6dde60 // fmul.2d v0, v19, v13
+	WORD $0x4ee1d573 // fsub.2d v19, v11, v1
+	WORD $0x4ee0d54b // fsub.2d v11, v10, v0
 	WORD $0x0e616917 // fcvtn v23.2s, v8.2d
 	WORD $0x4e616897 // fcvtn2 v23.4s, v4.2d
 	WORD $0x0e617a88 // fcvtl v8.2d, v20.2s
 	WORD $0x4e617a84 // fcvtl2 v4.2d, v20.4s
-	WORD $0x6e6fdd01 // fmul v1.2d, v8.2d, v15.2d
-	WORD $0x6e6fdc80 // fmul v0.2d, v4.2d, v15.2d
-	WORD $0x4e67d434 // fadd v20.2d, v1.2d, v7.2d
-	WORD $0x4e66d40a // fadd v10.2d, v0.2d, v6.2d
-	WORD $0x6e6edd07 // fmul v7.2d, v8.2d, v14.2d
-	WORD $0x6e6edc86 // fmul v6.2d, v4.2d, v14.2d
-	WORD $0x6e70dd01 // fmul v1.2d, v8.2d, v16.2d
-	WORD $0x6e70dc80 // fmul v0.2d, v4.2d, v16.2d
-	WORD $0x4e76d428 // fadd v8.2d, v1.2d, v22.2d
-	WORD $0x4e75d404 // fadd v4.2d, v0.2d, v21.2d
-	WORD $0x6e6cdec1 // fmul v1.2d, v22.2d, v12.2d
-	WORD $0x6e6cdea0 // fmul v0.2d, v21.2d, v12.2d
-	WORD $0x4ee1d4e7 // fsub v7.2d, v7.2d, v1.2d
-	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
-	WORD $0x6e6ddec1 // fmul v1.2d, v22.2d, v13.2d
-	WORD $0x6e6ddea0 // fmul v0.2d, v21.2d, v13.2d
-	WORD $0x4ee1d69d // fsub v29.2d, v20.2d, v1.2d
-	WORD $0x4ee0d555 // fsub v21.2d, v10.2d, v0.2d
+	WORD $0x6e6fdd01 // fmul.2d v1, v8, v15
+	WORD $0x6e6fdc80 // fmul.2d v0, v4, v15
+	WORD $0x4e67d434 // fadd.2d v20, v1, v7
+	WORD $0x4e66d40a // fadd.2d v10, v0, v6
+	WORD $0x6e6edd07 // fmul.2d v7, v8, v14
+	WORD $0x6e6edc86 // fmul.2d v6, v4, v14
+	WORD $0x6e70dd01 // fmul.2d v1, v8, v16
+	WORD $0x6e70dc80 // fmul.2d v0, v4, v16
+	WORD $0x4e76d428 // fadd.2d v8, v1, v22
+	WORD $0x4e75d404 // fadd.2d v4, v0, v21
+	WORD $0x6e6cdec1 // fmul.2d v1, v22, v12
+	WORD $0x6e6cdea0 // fmul.2d v0, v21, v12
+	WORD $0x4ee1d4e7 // fsub.2d v7, v7, v1
+	WORD $0x4ee0d4c6 // fsub.2d v6, v6, v0
+	WORD $0x6e6ddec1 // fmul.2d v1, v22, v13
+	WORD $0x6e6ddea0 // fmul.2d v0, v21, v13
+	WORD $0x4ee1d69d // fsub.2d v29, v20, v1
+	WORD $0x4ee0d555 // fsub.2d v21, v10, v0
 	WORD $0x0e616919 // fcvtn v25.2s, v8.2d
 	WORD $0x4e616899 // fcvtn2 v25.4s, v4.2d
 	WORD $0x0e617868 // fcvtl v8.2d, v3.2s
 	WORD $0x4e617863 // fcvtl2 v3.2d, v3.4s
-	WORD $0x6e6fdd01 // fmul v1.2d, v8.2d, v15.2d
-	WORD $0x6e6fdc60 // fmul v0.2d, v3.2d, v15.2d
-	WORD $0x4e69d42a // fadd v10.2d, v1.2d, v9.2d
-	WORD $0x4e65d409 // fadd v9.2d, v0.2d, v5.2d
-	WORD $0x6e6edd05 // fmul v5.2d, v8.2d, v14.2d
-	WORD $0x6e6edc64 // fmul v4.2d, v3.2d, v14.2d
-	WORD $0x6e70dd01 // fmul v1.2d, v8.2d, v16.2d
-	WORD $0x6e70dc60 // fmul v0.2d, v3.2d, v16.2d
-	WORD $0x4e73d428 // fadd v8.2d, v1.2d, v19.2d
-	WORD $0x4e6bd403 // fadd v3.2d, v0.2d, v11.2d
-	WORD $0x6e6cde61 // fmul v1.2d, v19.2d, v12.2d
-	WORD $0x6e6cdd60 // fmul v0.2d, v11.2d, v12.2d
-	WORD $0x4ee1d4a5 // fsub v5.2d, v5.2d, v1.2d
-	WORD $0x4ee0d484 // fsub v4.2d, v4.2d, v0.2d
-	WORD $0x6e6dde61 // fmul v1.2d, v19.2d, v13.2d
-	WORD $0x6e6ddd60 // fmul v0.2d, v11.2d, v13.2d
-	WORD $0x4ee1d554 // fsub v20.2d, v10.2d, v1.2d
-	WORD $0x4ee0d533 // fsub v19.2d, v9.2d, v0.2d
+	WORD $0x6e6fdd01 // fmul.2d v1, v8, v15
+	WORD $0x6e6fdc60 // fmul.2d v0, v3, v15
+	WORD $0x4e69d42a // fadd.2d v10, v1, v9
+	WORD $0x4e65d409 // fadd.2d v9, v0, v5
+	WORD $0x6e6edd05 // fmul.2d v5, v8, v14
+	WORD $0x6e6edc64 // fmul.2d v4, v3, v14
+	WORD $0x6e70dd01 // fmul.2d v1, v8, v16
+	WORD $0x6e70dc60 // fmul.2d v0, v3, v16
+	WORD $0x4e73d428 // fadd.2d v8, v1, v19
+	WORD $0x4e6bd403 // fadd.2d v3, v0, v11
+	WORD $0x6e6cde61 // fmul.2d v1, v19, v12
+	WORD $0x6e6cdd60 // fmul.2d v0, v11, v12
+	WORD $0x4ee1d4a5 // fsub.2d v5, v5, v1
+	WORD $0x4ee0d484 // fsub.2d v4, v4, v0
+	WORD $0x6e6dde61 // fmul.2d v1, v19, v13
+	WORD $0x6e6ddd60 // fmul.2d v0, v11, v13
+	WORD $0x4ee1d554 // fsub.2d v20, v10, v1
+	WORD $0x4ee0d533 // fsub.2d v19, v9, v0
 	WORD $0x0e616916 // fcvtn v22.2s, v8.2d
 	WORD $0x4e616876 // fcvtn2 v22.4s, v3.2d
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e617842 // fcvtl2 v2.2d, v2.4s
-	WORD $0x6e6fdc61 // fmul v1.2d, v3.2d, v15.2d
-	WORD $0x6e6fdc40 // fmul v0.2d, v2.2d, v15.2d
-	WORD $0x4e67d42b // fadd v11.2d, v1.2d, v7.2d
-	WORD $0x4e66d40a // fadd v10.2d, v0.2d, v6.2d
-	WORD $0x6e6edc67 // fmul v7.2d, v3.2d, v14.2d
-	WORD $0x6e6edc46 // fmul v6.2d, v2.2d, v14.2d
-	WORD $0x6e70dc61 // fmul v1.2d, v3.2d, v16.2d
-	WORD $0x6e70dc40 // fmul v0.2d, v2.2d, v16.2d
-	WORD $0x4e7dd423 // fadd v3.2d, v1.2d, v29.2d
-	WORD $0x4e75d402 // fadd v2.2d, v0.2d, v21.2d
-	WORD $0x6e6cdfa1 // fmul v1.2d, v29.2d, v12.2d
-	WORD $0x6e6cdea0 // fmul v0.2d, v21.2d, v12.2d
-	WORD $0x4ee1d4e9 // fsub v9.2d, v7.2d, v1.2d
-	WORD $0x4ee0d4c8 // fsub v8.2d, v6.2d, v0.2d
-	WORD $0x6e6ddfa1 // fmul v1.2d, v29.2d, v13.2d
-	WORD $0x6e6ddea0 // fmul v0.2d, v21.2d, v13.2d
-	WORD $0x4ee1d56b // fsub v11.2d, v11.2d, v1.2d
-	WORD $0x4ee0d54a // fsub v10.2d, v10.2d, v0.2d
+	WORD $0x6e6fdc61 // fmul.2d v1, v3, v15
+	WORD $0x6e6fdc40 // fmul.2d v0, v2, v15
+	WORD $0x4e67d42b // fadd.2d v11, v1, v7
+	WORD $0x4e66d40a // fadd.2d v10, v0, v6
+	WORD $0x6e6edc67 // fmul.2d v7, v3, v14
+	WORD $0x6e6edc46 // fmul.2d v6, v2, v14
+	WORD $0x6e70dc61 // fmul.2d v1, v3, v16
+	WORD $0x6e70dc40 // fmul.2d v0, v2, v16
+	WORD $0x4e7dd423 // fadd.2d v3, v1, v29
+	WORD $0x4e75d402 // fadd.2d v2, v0, v21
+	WORD $0x6e6cdfa1 // fmul.2d v1, v29, v12
+	WORD $0x6e6cdea0 // fmul.2d v0, v21, v12
+	WORD $0x4ee1d4e9 // fsub.2d v9, v7, v1
+	WORD $0x4ee0d4c8 // fsub.2d v8, v6, v0
+	WORD $0x6e6ddfa1 // fmul.2d v1, v29, v13
+	WORD $0x6e6ddea0 // fmul.2d v0, v21, v13
+	WORD $0x4ee1d56b // fsub.2d v11, v11, v1
+	WORD $0x4ee0d54a // fsub.2d v10, v10, v0
 	WORD $0x0e616875 // fcvtn v21.2s, v3.2d
 	WORD $0x4e616855 // fcvtn2 v21.4s, v2.2d
 	WORD $0x0e617b83 // fcvtl v3.2d, v28.2s
 	WORD $0x4e617b82 // fcvtl2 v2.2d, v28.4s
-	WORD $0x6e6fdc61 // fmul v1.2d, v3.2d, v15.2d
-	WORD $0x6e6fdc40 // fmul v0.2d, v2.2d, v15.2d
-	WORD $0x4e65d427 // fadd v7.2d, v1.2d, v5.2d
-	WORD $0x4e64d406 // fadd v6.2d, v0.2d, v4.2d
-	WORD $0x6e6edc65 // fmul v5.2d, v3.2d, v14.2d
-	WORD $0x6e6edc44 // fmul v4.2d, v2.2d, v14.2d
-	WORD $0x6e70dc61 // fmul v1.2d, v3.2d, v16.2d
-	WORD $0x6e70dc40 // fmul v0.2d, v2.2d, v16.2d
-	WORD $0x4e74d423 // fadd v3.2d, v1.2d, v20.2d
-	WORD $0x4e73d402 // fadd v2.2d, v0.2d, v19.2d
-	WORD $0x6e6cde81 // fmul v1.2d, v20.2d, v12.2d
-	WORD $0x6e6cde60 // fmul v0.2d, v19.2d, v12.2d
-	WORD $0x4ee1d4a5 // fsub v5.2d, v5.2d, v1.2d
-	WORD $0x4ee0d484 // fsub v4.2d, v4.2d, v0.2d
-	WORD $0x6e6dde81 // fmul v1.2d, v20.2d, v13.2d
-	WORD $0x6e6dde60 // fmul v0.2d, v19.2d, v13.2d
-	WORD $0x4ee1d4e7 // fsub v7.2d, v7.2d, v1.2d
-	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
+	WORD $0x6e6fdc61 // fmul.2d v1, v3, v15
+	WORD $0x6e6fdc40 // fmul.2d v0, v2, v15
+	WORD $0x4e65d427 // fadd.2d v7, v1, v5
+	WORD $0x4e64d406 // fadd.2d v6, v0, v4
+	WORD $0x6e6edc65 // fmul.2d v5, v3, v14
+	WORD $0x6e6edc44 // fmul.2d v4, v2, v14
+	WORD $0x6e70dc61 // fmul.2d v1, v3, v16
+	WORD $0x6e70dc40 // fmul.2d v0, v2, v16
+	WORD $0x4e74d423 // fadd.2d v3, v1, v20
+	WORD $0x4e73d402 // fadd.2d v2, v0, v19
+	WORD $0x6e6cde81 // fmul.2d v1, v20, v12
+	WORD $0x6e6cde60 // fmul.2d v0, v19, v12
+	WORD $0x4ee1d4a5 // fsub.2d v5, v5, v1
+	WORD $0x4ee0d484 // fsub.2d v4, v4, v0
+	WORD $0x6e6dde81 // fmul.2d v1, v20, v13
+	WORD $0x6e6dde60 // fmul.2d v0, v19, v13
+	WORD $0x4ee1d4e7 // fsub.2d v7, v7, v1
+	WORD $0x4ee0d4c6 // fsub.2d v6, v6, v0
 	WORD $0x0e616860 // fcvtn v0.2s, v3.2d
 	WORD $0x4e616840 // fcvtn2 v0.4s, v2.2d
-	WORD $0x4e983b74 // zip1 v20.4s, v27.4s, v24.4s
-	WORD $0x4e973b53 // zip1 v19.4s, v26.4s, v23.4s
-	WORD $0x4e987b78 // zip2 v24.4s, v27.4s, v24.4s
-	WORD $0x4e977b57 // zip2 v23.4s, v26.4s, v23.4s
-	WORD $0x4e953b23 // zip1 v3.4s, v25.4s, v21.4s
-	WORD $0x4e803ac2 // zip1 v2.4s, v22.4s, v0.4s
-	WORD $0x4e957b21 // zip2 v1.4s, v25.4s, v21.4s
-	WORD $0x4e807ac0 // zip2 v0.4s, v22.4s, v0.4s
-	WORD $0x4ec33a96 // zip1 v22.2d, v20.2d, v3.2d
-	WORD $0x4ec23a75 // zip1 v21.2d, v19.2d, v2.2d
-	WORD $0x4ec37a94 // zip2 v20.2d, v20.2d, v3.2d
-	WORD $0x4ec27a73 // zip2 v19.2d, v19.2d, v2.2d
-	WORD $0x4ec13b03 // zip1 v3.2d, v24.2d, v1.2d
-	WORD $0x4ec03ae2 // zip1 v2.2d, v23.2d, v0.2d
-	WORD $0x4ec17b01 // zip2 v1.2d, v24.2d, v1.2d
-	WORD $0x4ec07ae0 // zip2 v0.2d, v23.2d, v0.2d
+	WORD $0x4e983b74 // zip1.4s v20, v27, v24
+	WORD $0x4e973b53 // zip1.4s v19, v26, v23
+	WORD $0x4e987b78 // zip2.4s v24, v27, v24
+	WORD $0x4e977b57 // zip2.4s v23, v26, v23
+	WORD $0x4e953b23 // zip1.4s v3, v25, v21
+	WORD $0x4e803ac2 // zip1.4s v2, v22, v0
+	WORD $0x4e957b21 // zip2.4s v1, v25, v21
+	WORD $0x4e807ac0 // zip2.4s v0, v22, v0
+	WORD $0x4ec33a96 // zip1.2d v22, v20, v3
+	WORD $0x4ec23a75 // zip1.2d v21, v19, v2
+	WORD $0x4ec37a94 // zip2.2d v20, v20, v3
+	WORD $0x4ec27a73 // zip2.2d v19, v19, v2
+	WORD $0x4ec13b03 // zip1.2d v3, v24, v1
+	WORD $0x4ec03ae2 // zip1.2d v2, v23, v0
+	WORD $0x4ec17b01 // zip2.2d v1, v24, v1
+	WORD $0x4ec07ae0 // zip2.2d v0, v23, v0
 	FMOVQ F22, (R0)
 	ADD R6, R0, R25
 	FMOVQ F21, (R25)
@@ -457,34 +457,34 @@ turn:
 	BNE next
 
 	// Channels whose states have both decayed go on from zero.
-	WORD $0x4e321d63 // and v3.16b, v11.16b, v18.16b
-	WORD $0x4e321d42 // and v2.16b, v10.16b, v18.16b
-	WORD $0x4e321d21 // and v1.16b, v9.16b, v18.16b
-	WORD $0x4e321d00 // and v0.16b, v8.16b, v18.16b
-	WORD $0x6ee3e623 // fcmgt v3.2d, v17.2d, v3.2d
-	WORD $0x6ee2e622 // fcmgt v2.2d, v17.2d, v2.2d
-	WORD $0x6ee1e621 // fcmgt v1.2d, v17.2d, v1.2d
-	WORD $0x6ee0e620 // fcmgt v0.2d, v17.2d, v0.2d
-	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
-	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
-	WORD $0x4e611d6b // bic v11.16b, v11.16b, v1.16b
-	WORD $0x4e601d4a // bic v10.16b, v10.16b, v0.16b
-	WORD $0x4e611d29 // bic v9.16b, v9.16b, v1.16b
-	WORD $0x4e601d08 // bic v8.16b, v8.16b, v0.16b
-	WORD $0x4e321ce3 // and v3.16b, v7.16b, v18.16b
-	WORD $0x4e321cc2 // and v2.16b, v6.16b, v18.16b
-	WORD $0x4e321ca1 // and v1.16b, v5.16b, v18.16b
-	WORD $0x4e321c80 // and v0.16b, v4.16b, v18.16b
-	WORD $0x6ee3e623 // fcmgt v3.2d, v17.2d, v3.2d
-	WORD $0x6ee2e622 // fcmgt v2.2d, v17.2d, v2.2d
-	WORD $0x6ee1e621 // fcmgt v1.2d, v17.2d, v1.2d
-	WORD $0x6ee0e620 // fcmgt v0.2d, v17.2d, v0.2d
-	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
-	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
-	WORD $0x4e611ce7 // bic v7.16b, v7.16b, v1.16b
-	WORD $0x4e601cc6 // bic v6.16b, v6.16b, v0.16b
-	WORD $0x4e611ca5 // bic v5.16b, v5.16b, v1.16b
-	WORD $0x4e601c84 // bic v4.16b, v4.16b, v0.16b
+	WORD $0x4e321d63 // and.16b v3, v11, v18
+	WORD $0x4e321d42 // and.16b v2, v10, v18
+	WORD $0x4e321d21 // and.16b v1, v9, v18
+	WORD $0x4e321d00 // and.16b v0, v8, v18
+	WORD $0x6ee3e623 // fcmgt.2d v3, v17, v3
+	WORD $0x6ee2e622 // fcmgt.2d v2, v17, v2
+	WORD $0x6ee1e621 // fcmgt.2d v1, v17, v1
+	WORD $0x6ee0e620 // fcmgt.2d v0, v17, v0
+	WORD $0x4e211c61 // and.16b v1, v3, v1
+	WORD $0x4e201c40 // and.16b v0, v2, v0
+	WORD $0x4e611d6b // bic.16b v11, v11, v1
+	WORD $0x4e601d4a // bic.16b v10, v10, v0
+	WORD $0x4e611d29 // bic.16b v9, v9, v1
+	WORD $0x4e601d08 // bic.16b v8, v8, v0
+	WORD $0x4e321ce3 // and.16b v3, v7, v18
+	WORD $0x4e321cc2 // and.16b v2, v6, v18
+	WORD $0x4e321ca1 // and.16b v1, v5, v18
+	WORD $0x4e321c80 // and.16b v0, v4, v18
+	WORD $0x6ee3e623 // fcmgt.2d v3, v17, v3
+	WORD $0x6ee2e622 // fcmgt.2d v2, v17, v2
+	WORD $0x6ee1e621 // fcmgt.2d v1, v17, v1
+	WORD $0x6ee0e620 // fcmgt.2d v0, v17, v0
+	WORD $0x4e211c61 // and.16b v1, v3, v1
+	WORD $0x4e201c40 // and.16b v0, v2, v0
+	WORD $0x4e611ce7 // bic.16b v7, v7, v1
+	WORD $0x4e601cc6 // bic.16b v6, v6, v0
+	WORD $0x4e611ca5 // bic.16b v5, v5, v1
+	WORD $0x4e601c84 // bic.16b v4, v4, v0
 	MOVD $64, R10
 
 next:
@@ -518,14 +518,14 @@ turn:
 	FMOVQ (R17), F3
 	ADD R2, R1, R19
 	FMOVQ (R19), F0
-	WORD $0x4e813882 // zip1 v2.4s, v4.4s, v1.4s
-	WORD $0x4e817884 // zip2 v4.4s, v4.4s, v1.4s
-	WORD $0x4e803861 // zip1 v1.4s, v3.4s, v0.4s
-	WORD $0x4e807860 // zip2 v0.4s, v3.4s, v0.4s
-	WORD $0x4ec13843 // zip1 v3.2d, v2.2d, v1.2d
-	WORD $0x4ec17842 // zip2 v2.2d, v2.2d, v1.2d
-	WORD $0x4ec03881 // zip1 v1.2d, v4.2d, v0.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e813882 // zip1.4s v2, v4, v1
+	WORD $0x4e817884 // zip2.4s v4, v4, v1
+	WORD $0x4e803861 // zip1.4s v1, v3, v0
+	WORD $0x4e807860 // zip2.4s v0, v3, v0
+	WORD $0x4ec13843 // zip1.2d v3, v2, v1
+	WORD $0x4ec17842 // zip2.2d v2, v2, v1
+	WORD $0x4ec03881 // zip1.2d v1, v4, v0
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
 	WORD $0x0e61786f // fcvtl v15.2d, v3.2s
 	WORD $0x4e61786e // fcvtl2 v14.2d, v3.4s
 	WORD $0x0e61784d // fcvtl v13.2d, v2.2s
@@ -542,97 +542,97 @@ section:
 	FLDPQ (R9), (F17, F16)
 	FLDPQ 32(R9), (F3, F2)
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e61dde1 // fmul v1.2d, v15.2d, v1.2d
-	WORD $0x6e60ddc0 // fmul v0.2d, v14.2d, v0.2d
-	WORD $0x4e63d425 // fadd v5.2d, v1.2d, v3.2d
-	WORD $0x4e62d404 // fadd v4.2d, v0.2d, v2.2d
+	WORD $0x6e61dde1 // fmul.2d v1, v15, v1
+	WORD $0x6e60ddc0 // fmul.2d v0, v14, v0
+	WORD $0x4e63d425 // fadd.2d v5, v1, v3
+	WORD $0x4e62d404 // fadd.2d v4, v0, v2
 	FLDPQ 64(R8), (F1, F0)
-	WORD $0x6e61dde3 // fmul v3.2d, v15.2d, v1.2d
-	WORD $0x6e60ddc2 // fmul v2.2d, v14.2d, v0.2d
+	WORD $0x6e61dde3 // fmul.2d v3, v15, v1
+	WORD $0x6e60ddc2 // fmul.2d v2, v14, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e61dde1 // fmul v1.2d, v15.2d, v1.2d
-	WORD $0x6e60ddc0 // fmul v0.2d, v14.2d, v0.2d
-	WORD $0x4e71d42f // fadd v15.2d, v1.2d, v17.2d
-	WORD $0x4e70d40e // fadd v14.2d, v0.2d, v16.2d
+	WORD $0x6e61dde1 // fmul.2d v1, v15, v1
+	WORD $0x6e60ddc0 // fmul.2d v0, v14, v0
+	WORD $0x4e71d42f // fadd.2d v15, v1, v17
+	WORD $0x4e70d40e // fadd.2d v14, v0, v16
 	FLDPQ 128(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d463 // fsub v3.2d, v3.2d, v1.2d
-	WORD $0x4ee0d442 // fsub v2.2d, v2.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d463 // fsub.2d v3, v3, v1
+	WORD $0x4ee0d442 // fsub.2d v2, v2, v0
 	FLDPQ 96(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d4b1 // fsub v17.2d, v5.2d, v1.2d
-	WORD $0x4ee0d490 // fsub v16.2d, v4.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d4b1 // fsub.2d v17, v5, v1
+	WORD $0x4ee0d490 // fsub.2d v16, v4, v0
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e61dda1 // fmul v1.2d, v13.2d, v1.2d
-	WORD $0x6e60dd80 // fmul v0.2d, v12.2d, v0.2d
-	WORD $0x4e63d425 // fadd v5.2d, v1.2d, v3.2d
-	WORD $0x4e62d404 // fadd v4.2d, v0.2d, v2.2d
+	WORD $0x6e61dda1 // fmul.2d v1, v13, v1
+	WORD $0x6e60dd80 // fmul.2d v0, v12, v0
+	WORD $0x4e63d425 // fadd.2d v5, v1, v3
+	WORD $0x4e62d404 // fadd.2d v4, v0, v2
 	FLDPQ 64(R8), (F1, F0)
-	WORD $0x6e61dda3 // fmul v3.2d, v13.2d, v1.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
+	WORD $0x6e61dda3 // fmul.2d v3, v13, v1
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e61dda1 // fmul v1.2d, v13.2d, v1.2d
-	WORD $0x6e60dd80 // fmul v0.2d, v12.2d, v0.2d
-	WORD $0x4e71d42d // fadd v13.2d, v1.2d, v17.2d
-	WORD $0x4e70d40c // fadd v12.2d, v0.2d, v16.2d
+	WORD $0x6e61dda1 // fmul.2d v1, v13, v1
+	WORD $0x6e60dd80 // fmul.2d v0, v12, v0
+	WORD $0x4e71d42d // fadd.2d v13, v1, v17
+	WORD $0x4e70d40c // fadd.2d v12, v0, v16
 	FLDPQ 128(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d463 // fsub v3.2d, v3.2d, v1.2d
-	WORD $0x4ee0d442 // fsub v2.2d, v2.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d463 // fsub.2d v3, v3, v1
+	WORD $0x4ee0d442 // fsub.2d v2, v2, v0
 	FLDPQ 96(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d4b1 // fsub v17.2d, v5.2d, v1.2d
-	WORD $0x4ee0d490 // fsub v16.2d, v4.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d4b1 // fsub.2d v17, v5, v1
+	WORD $0x4ee0d490 // fsub.2d v16, v4, v0
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e61dd61 // fmul v1.2d, v11.2d, v1.2d
-	WORD $0x6e60dd40 // fmul v0.2d, v10.2d, v0.2d
-	WORD $0x4e63d425 // fadd v5.2d, v1.2d, v3.2d
-	WORD $0x4e62d404 // fadd v4.2d, v0.2d, v2.2d
+	WORD $0x6e61dd61 // fmul.2d v1, v11, v1
+	WORD $0x6e60dd40 // fmul.2d v0, v10, v0
+	WORD $0x4e63d425 // fadd.2d v5, v1, v3
+	WORD $0x4e62d404 // fadd.2d v4, v0, v2
 	FLDPQ 64(R8), (F1, F0)
-	WORD $0x6e61dd63 // fmul v3.2d, v11.2d, v1.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e61dd63 // fmul.2d v3, v11, v1
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e61dd61 // fmul v1.2d, v11.2d, v1.2d
-	WORD $0x6e60dd40 // fmul v0.2d, v10.2d, v0.2d
-	WORD $0x4e71d42b // fadd v11.2d, v1.2d, v17.2d
-	WORD $0x4e70d40a // fadd v10.2d, v0.2d, v16.2d
+	WORD $0x6e61dd61 // fmul.2d v1, v11, v1
+	WORD $0x6e60dd40 // fmul.2d v0, v10, v0
+	WORD $0x4e71d42b // fadd.2d v11, v1, v17
+	WORD $0x4e70d40a // fadd.2d v10, v0, v16
 	FLDPQ 128(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d463 // fsub v3.2d, v3.2d, v1.2d
-	WORD $0x4ee0d442 // fsub v2.2d, v2.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d463 // fsub.2d v3, v3, v1
+	WORD $0x4ee0d442 // fsub.2d v2, v2, v0
 	FLDPQ 96(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d4b1 // fsub v17.2d, v5.2d, v1.2d
-	WORD $0x4ee0d490 // fsub v16.2d, v4.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d4b1 // fsub.2d v17, v5, v1
+	WORD $0x4ee0d490 // fsub.2d v16, v4, v0
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e61dce1 // fmul v1.2d, v7.2d, v1.2d
-	WORD $0x6e60dcc0 // fmul v0.2d, v6.2d, v0.2d
-	WORD $0x4e63d425 // fadd v5.2d, v1.2d, v3.2d
-	WORD $0x4e62d404 // fadd v4.2d, v0.2d, v2.2d
+	WORD $0x6e61dce1 // fmul.2d v1, v7, v1
+	WORD $0x6e60dcc0 // fmul.2d v0, v6, v0
+	WORD $0x4e63d425 // fadd.2d v5, v1, v3
+	WORD $0x4e62d404 // fadd.2d v4, v0, v2
 	FLDPQ 64(R8), (F1, F0)
-	WORD $0x6e61dce3 // fmul v3.2d, v7.2d, v1.2d
-	WORD $0x6e60dcc2 // fmul v2.2d, v6.2d, v0.2d
+	WORD $0x6e61dce3 // fmul.2d v3, v7, v1
+	WORD $0x6e60dcc2 // fmul.2d v2, v6, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e61dce1 // fmul v1.2d, v7.2d, v1.2d
-	WORD $0x6e60dcc0 // fmul v0.2d, v6.2d, v0.2d
-	WORD $0x4e71d427 // fadd v7.2d, v1.2d, v17.2d
-	WORD $0x4e70d406 // fadd v6.2d, v0.2d, v16.2d
+	WORD $0x6e61dce1 // fmul.2d v1, v7, v1
+	WORD $0x6e60dcc0 // fmul.2d v0, v6, v0
+	WORD $0x4e71d427 // fadd.2d v7, v1, v17
+	WORD $0x4e70d406 // fadd.2d v6, v0, v16
 	FLDPQ 128(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d463 // fsub v3.2d, v3.2d, v1.2d
-	WORD $0x4ee0d442 // fsub v2.2d, v2.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d463 // fsub.2d v3, v3, v1
+	WORD $0x4ee0d442 // fsub.2d v2, v2, v0
 	FLDPQ 96(R8), (F1, F0)
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60de00 // fmul v0.2d, v16.2d, v0.2d
-	WORD $0x4ee1d4a1 // fsub v1.2d, v5.2d, v1.2d
-	WORD $0x4ee0d480 // fsub v0.2d, v4.2d, v0.2d
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60de00 // fmul.2d v0, v16, v0
+	WORD $0x4ee1d4a1 // fsub.2d v1, v5, v1
+	WORD $0x4ee0d480 // fsub.2d v0, v4, v0
 	FSTPQ (F1, F0), (R9)
 	FSTPQ (F3, F2), 32(R9)
 	ADD $160, R8, R8
@@ -647,14 +647,14 @@ section:
 	WORD $0x4e616943 // fcvtn2 v3.4s, v10.2d
 	WORD $0x0e6168e0 // fcvtn v0.2s, v7.2d
 	WORD $0x4e6168c0 // fcvtn2 v0.4s, v6.2d
-	WORD $0x4e813882 // zip1 v2.4s, v4.4s, v1.4s
-	WORD $0x4e817884 // zip2 v4.4s, v4.4s, v1.4s
-	WORD $0x4e803861 // zip1 v1.4s, v3.4s, v0.4s
-	WORD $0x4e807860 // zip2 v0.4s, v3.4s, v0.4s
-	WORD $0x4ec13843 // zip1 v3.2d, v2.2d, v1.2d
-	WORD $0x4ec17842 // zip2 v2.2d, v2.2d, v1.2d
-	WORD $0x4ec03881 // zip1 v1.2d, v4.2d, v0.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
+	WORD $0x4e813882 // zip1.4s v2, v4, v1
+	WORD $0x4e817884 // zip2.4s v4, v4, v1
+	WORD $0x4e803861 // zip1.4s v1, v3, v0
+	WORD $0x4e807860 // zip2.4s v0, v3, v0
+	WORD $0x4ec13843 // zip1.2d v3, v2, v1
+	WORD $0x4ec17842 // zip2.2d v2, v2, v1
+	WORD $0x4ec03881 // zip1.2d v1, v4, v0
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
 	FMOVQ F3, (R0)
 	ADD R3, R0, R21
 	FMOVQ F2, (R21)
@@ -675,20 +675,20 @@ section:
 quiet:
 	FLDPQ (R9), (F7, F6)
 	FLDPQ 32(R9), (F5, F4)
-	WORD $0x4e291ce3 // and v3.16b, v7.16b, v9.16b
-	WORD $0x4e291cc2 // and v2.16b, v6.16b, v9.16b
-	WORD $0x4e291ca1 // and v1.16b, v5.16b, v9.16b
-	WORD $0x4e291c80 // and v0.16b, v4.16b, v9.16b
-	WORD $0x6ee3e503 // fcmgt v3.2d, v8.2d, v3.2d
-	WORD $0x6ee2e502 // fcmgt v2.2d, v8.2d, v2.2d
-	WORD $0x6ee1e501 // fcmgt v1.2d, v8.2d, v1.2d
-	WORD $0x6ee0e500 // fcmgt v0.2d, v8.2d, v0.2d
-	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
-	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
-	WORD $0x4e611ce3 // bic v3.16b, v7.16b, v1.16b
-	WORD $0x4e601cc2 // bic v2.16b, v6.16b, v0.16b
-	WORD $0x4e611ca1 // bic v1.16b, v5.16b, v1.16b
-	WORD $0x4e601c80 // bic v0.16b, v4.16b, v0.16b
+	WORD $0x4e291ce3 // and.16b v3, v7, v9
+	WORD $0x4e291cc2 // and.16b v2, v6, v9
+	WORD $0x4e291ca1 // and.16b v1, v5, v9
+	WORD $0x4e291c80 // and.16b v0, v4, v9
+	WORD $0x6ee3e503 // fcmgt.2d v3, v8, v3
+	WORD $0x6ee2e502 // fcmgt.2d v2, v8, v2
+	WORD $0x6ee1e501 // fcmgt.2d v1, v8, v1
+	WORD $0x6ee0e500 // fcmgt.2d v0, v8, v0
+	WORD $0x4e211c61 // and.16b v1, v3, v1
+	WORD $0x4e201c40 // and.16b v0, v2, v0
+	WORD $0x4e611ce3 // bic.16b v3, v7, v1
+	WORD $0x4e601cc2 // bic.16b v2, v6, v0
+	WORD $0x4e611ca1 // bic.16b v1, v5, v1
+	WORD $0x4e601c80 // bic.16b v0, v4, v0
 	FSTPQ (F3, F2), (R9)
 	FSTPQ (F1, F0), 32(R9)
 	ADD $160, R8, R8

@@ -154,36 +154,36 @@ single:
 
 store:
 	FLDPQ (R0), (F1, F0)
-	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	WORD $0x4e21d621 // fadd.4s v1, v17, v1
+	WORD $0x4e20d600 // fadd.4s v0, v16, v0
 	FSTPQ (F1, F0), (R0)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e21d5e1 // fadd v1.4s, v15.4s, v1.4s
-	WORD $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
+	WORD $0x4e21d5e1 // fadd.4s v1, v15, v1
+	WORD $0x4e20d5c0 // fadd.4s v0, v14, v0
 	FSTPQ (F1, F0), 32(R0)
 	FLDPQ 64(R0), (F1, F0)
-	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
-	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	WORD $0x4e21d5a1 // fadd.4s v1, v13, v1
+	WORD $0x4e20d580 // fadd.4s v0, v12, v0
 	FSTPQ (F1, F0), 64(R0)
 	FLDPQ 96(R0), (F1, F0)
-	WORD $0x4e21d561 // fadd v1.4s, v11.4s, v1.4s
-	WORD $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
+	WORD $0x4e21d561 // fadd.4s v1, v11, v1
+	WORD $0x4e20d540 // fadd.4s v0, v10, v0
 	FSTPQ (F1, F0), 96(R0)
 	FLDPQ 128(R0), (F1, F0)
-	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
-	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	WORD $0x4e21d521 // fadd.4s v1, v9, v1
+	WORD $0x4e20d500 // fadd.4s v0, v8, v0
 	FSTPQ (F1, F0), 128(R0)
 	FLDPQ 160(R0), (F1, F0)
-	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e1 // fadd.4s v1, v7, v1
+	WORD $0x4e20d4c0 // fadd.4s v0, v6, v0
 	FSTPQ (F1, F0), 160(R0)
 	FLDPQ 192(R0), (F1, F0)
-	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
-	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a1 // fadd.4s v1, v5, v1
+	WORD $0x4e20d480 // fadd.4s v0, v4, v0
 	FSTPQ (F1, F0), 192(R0)
 	FLDPQ 224(R0), (F1, F0)
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
 	FSTPQ (F1, F0), 224(R0)
 	RET
 
@@ -214,54 +214,54 @@ partition:
 	CMP $0, R8
 	BEQ sum
 	FLDPQ (R6), (F7, F6)
-	WORD $0x4ea008e5 // rev64 v5.4s, v7.4s
-	WORD $0x4ea008c4 // rev64 v4.4s, v6.4s
+	WORD $0x4ea008e5 // rev64.4s v5, v7
+	WORD $0x4ea008c4 // rev64.4s v4, v6
 	FLDPQ (R7), (F1, F0)
-	WORD $0x4e812823 // trn1 v3.4s, v1.4s, v1.4s
-	WORD $0x4e802802 // trn1 v2.4s, v0.4s, v0.4s
+	WORD $0x4e812823 // trn1.4s v3, v1, v1
+	WORD $0x4e802802 // trn1.4s v2, v0, v0
 	FLDPQ (R7), (F1, F0)
-	WORD $0x4e816821 // trn2 v1.4s, v1.4s, v1.4s
-	WORD $0x4e806800 // trn2 v0.4s, v0.4s, v0.4s
-	WORD $0x4e23ccef // fmla v15.4s, v7.4s, v3.4s
-	WORD $0x4e22cccd // fmla v13.4s, v6.4s, v2.4s
-	WORD $0x4e21ccae // fmla v14.4s, v5.4s, v1.4s
-	WORD $0x4e20cc8c // fmla v12.4s, v4.4s, v0.4s
+	WORD $0x4e816821 // trn2.4s v1, v1, v1
+	WORD $0x4e806800 // trn2.4s v0, v0, v0
+	WORD $0x4e23ccef // fmla.4s v15, v7, v3
+	WORD $0x4e22cccd // fmla.4s v13, v6, v2
+	WORD $0x4e21ccae // fmla.4s v14, v5, v1
+	WORD $0x4e20cc8c // fmla.4s v12, v4, v0
 	FLDPQ 32(R6), (F7, F6)
-	WORD $0x4ea008e5 // rev64 v5.4s, v7.4s
-	WORD $0x4ea008c4 // rev64 v4.4s, v6.4s
+	WORD $0x4ea008e5 // rev64.4s v5, v7
+	WORD $0x4ea008c4 // rev64.4s v4, v6
 	FLDPQ 32(R7), (F1, F0)
-	WORD $0x4e812823 // trn1 v3.4s, v1.4s, v1.4s
-	WORD $0x4e802802 // trn1 v2.4s, v0.4s, v0.4s
+	WORD $0x4e812823 // trn1.4s v3, v1, v1
+	WORD $0x4e802802 // trn1.4s v2, v0, v0
 	FLDPQ 32(R7), (F1, F0)
-	WORD $0x4e816821 // trn2 v1.4s, v1.4s, v1.4s
-	WORD $0x4e806800 // trn2 v0.4s, v0.4s, v0.4s
-	WORD $0x4e23cceb // fmla v11.4s, v7.4s, v3.4s
-	WORD $0x4e22ccc9 // fmla v9.4s, v6.4s, v2.4s
-	WORD $0x4e21ccaa // fmla v10.4s, v5.4s, v1.4s
-	WORD $0x4e20cc88 // fmla v8.4s, v4.4s, v0.4s
+	WORD $0x4e816821 // trn2.4s v1, v1, v1
+	WORD $0x4e806800 // trn2.4s v0, v0, v0
+	WORD $0x4e23cceb // fmla.4s v11, v7, v3
+	WORD $0x4e22ccc9 // fmla.4s v9, v6, v2
+	WORD $0x4e21ccaa // fmla.4s v10, v5, v1
+	WORD $0x4e20cc88 // fmla.4s v8, v4, v0
 	SUB R5, R6, R6
 	ADD R5, R7, R7
 	SUB $1, R8, R8
 	B partition
 
 sum:
-	WORD $0x4eaed5e1 // fsub v1.4s, v15.4s, v14.4s
-	WORD $0x4e2ed5e0 // fadd v0.4s, v15.4s, v14.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802822 // trn1 v2.4s, v1.4s, v0.4s
-	WORD $0x4eacd5a1 // fsub v1.4s, v13.4s, v12.4s
-	WORD $0x4e2cd5a0 // fadd v0.4s, v13.4s, v12.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802820 // trn1 v0.4s, v1.4s, v0.4s
+	WORD $0x4eaed5e1 // fsub.4s v1, v15, v14
+	WORD $0x4e2ed5e0 // fadd.4s v0, v15, v14
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802822 // trn1.4s v2, v1, v0
+	WORD $0x4eacd5a1 // fsub.4s v1, v13, v12
+	WORD $0x4e2cd5a0 // fadd.4s v0, v13, v12
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802820 // trn1.4s v0, v1, v0
 	FSTPQ (F2, F0), (R0)
-	WORD $0x4eaad561 // fsub v1.4s, v11.4s, v10.4s
-	WORD $0x4e2ad560 // fadd v0.4s, v11.4s, v10.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802822 // trn1 v2.4s, v1.4s, v0.4s
-	WORD $0x4ea8d521 // fsub v1.4s, v9.4s, v8.4s
-	WORD $0x4e28d520 // fadd v0.4s, v9.4s, v8.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802820 // trn1 v0.4s, v1.4s, v0.4s
+	WORD $0x4eaad561 // fsub.4s v1, v11, v10
+	WORD $0x4e2ad560 // fadd.4s v0, v11, v10
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802822 // trn1.4s v2, v1, v0
+	WORD $0x4ea8d521 // fsub.4s v1, v9, v8
+	WORD $0x4e28d520 // fadd.4s v0, v9, v8
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802820 // trn1.4s v0, v1, v0
 	FSTPQ (F2, F0), 32(R0)
 	ADD $64, R1, R1
 	ADD $64, R2, R2
@@ -284,51 +284,51 @@ spread:
 	FLDPQ (R16), (F9, F8)
 	ADD R5<<3, R2, R17
 	FLDPQ (R17), (F7, F6)
-	WORD $0x4ea008e5 // rev64 v5.4s, v7.4s
-	WORD $0x4ea008c4 // rev64 v4.4s, v6.4s
+	WORD $0x4ea008e5 // rev64.4s v5, v7
+	WORD $0x4ea008c4 // rev64.4s v4, v6
 	ADD R5<<3, R3, R19
 	FLDPQ (R19), (F1, F0)
-	WORD $0x4e812823 // trn1 v3.4s, v1.4s, v1.4s
-	WORD $0x4e802802 // trn1 v2.4s, v0.4s, v0.4s
+	WORD $0x4e812823 // trn1.4s v3, v1, v1
+	WORD $0x4e802802 // trn1.4s v2, v0, v0
 	FLDPQ (R19), (F0, F1)
-	WORD $0x4e806800 // trn2 v0.4s, v0.4s, v0.4s
-	WORD $0x4e816821 // trn2 v1.4s, v1.4s, v1.4s
-	WORD $0x4e23cce9 // fmla v9.4s, v7.4s, v3.4s
-	WORD $0x4e22ccc8 // fmla v8.4s, v6.4s, v2.4s
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x6e24dc23 // fmul v3.4s, v1.4s, v4.4s
-	WORD $0x4ea0d521 // fsub v1.4s, v9.4s, v0.4s
-	WORD $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802822 // trn1 v2.4s, v1.4s, v0.4s
-	WORD $0x4ea3d501 // fsub v1.4s, v8.4s, v3.4s
-	WORD $0x4e23d500 // fadd v0.4s, v8.4s, v3.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802820 // trn1 v0.4s, v1.4s, v0.4s
+	WORD $0x4e806800 // trn2.4s v0, v0, v0
+	WORD $0x4e816821 // trn2.4s v1, v1, v1
+	WORD $0x4e23cce9 // fmla.4s v9, v7, v3
+	WORD $0x4e22ccc8 // fmla.4s v8, v6, v2
+	WORD $0x6e25dc00 // fmul.4s v0, v0, v5
+	WORD $0x6e24dc23 // fmul.4s v3, v1, v4
+	WORD $0x4ea0d521 // fsub.4s v1, v9, v0
+	WORD $0x4e20d520 // fadd.4s v0, v9, v0
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802822 // trn1.4s v2, v1, v0
+	WORD $0x4ea3d501 // fsub.4s v1, v8, v3
+	WORD $0x4e23d500 // fadd.4s v0, v8, v3
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802820 // trn1.4s v0, v1, v0
 	ADD R5<<3, R0, R21
 	FSTPQ (F2, F0), (R21)
 	FLDPQ 32(R16), (F9, F8)
 	FLDPQ 32(R17), (F7, F6)
-	WORD $0x4ea008e5 // rev64 v5.4s, v7.4s
-	WORD $0x4ea008c4 // rev64 v4.4s, v6.4s
+	WORD $0x4ea008e5 // rev64.4s v5, v7
+	WORD $0x4ea008c4 // rev64.4s v4, v6
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e812823 // trn1 v3.4s, v1.4s, v1.4s
-	WORD $0x4e802802 // trn1 v2.4s, v0.4s, v0.4s
+	WORD $0x4e812823 // trn1.4s v3, v1, v1
+	WORD $0x4e802802 // trn1.4s v2, v0, v0
 	FLDPQ 32(R19), (F0, F1)
-	WORD $0x4e806800 // trn2 v0.4s, v0.4s, v0.4s
-	WORD $0x4e816821 // trn2 v1.4s, v1.4s, v1.4s
-	WORD $0x4e23cce9 // fmla v9.4s, v7.4s, v3.4s
-	WORD $0x4e22ccc8 // fmla v8.4s, v6.4s, v2.4s
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x6e24dc23 // fmul v3.4s, v1.4s, v4.4s
-	WORD $0x4ea0d521 // fsub v1.4s, v9.4s, v0.4s
-	WORD $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802822 // trn1 v2.4s, v1.4s, v0.4s
-	WORD $0x4ea3d501 // fsub v1.4s, v8.4s, v3.4s
-	WORD $0x4e23d500 // fadd v0.4s, v8.4s, v3.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802820 // trn1 v0.4s, v1.4s, v0.4s
+	WORD $0x4e806800 // trn2.4s v0, v0, v0
+	WORD $0x4e816821 // trn2.4s v1, v1, v1
+	WORD $0x4e23cce9 // fmla.4s v9, v7, v3
+	WORD $0x4e22ccc8 // fmla.4s v8, v6, v2
+	WORD $0x6e25dc00 // fmul.4s v0, v0, v5
+	WORD $0x6e24dc23 // fmul.4s v3, v1, v4
+	WORD $0x4ea0d521 // fsub.4s v1, v9, v0
+	WORD $0x4e20d520 // fadd.4s v0, v9, v0
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802822 // trn1.4s v2, v1, v0
+	WORD $0x4ea3d501 // fsub.4s v1, v8, v3
+	WORD $0x4e23d500 // fadd.4s v0, v8, v3
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802820 // trn1.4s v0, v1, v0
 	FSTPQ (F2, F0), 32(R21)
 	ADD $8, R5, R5
 	CMP R4, R5

@@ -30,101 +30,101 @@ one:
 	CMP $8, R2
 	BLT rest
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4e26f42c // fmax v12.4s, v1.4s, v6.4s
-	WORD $0x4e26f407 // fmax v7.4s, v0.4s, v6.4s
+	WORD $0x4e26f42c // fmax.4s v12, v1, v6
+	WORD $0x4e26f407 // fmax.4s v7, v0, v6
 
 	// Lift what is below the normal numbers.
-	WORD $0x6eace576 // fcmgt v22.4s, v11.4s, v12.4s
-	WORD $0x6ea7e56e // fcmgt v14.4s, v11.4s, v7.4s
-	WORD $0x6e2add80 // fmul v0.4s, v12.4s, v10.4s
-	WORD $0x6e2adce2 // fmul v2.4s, v7.4s, v10.4s
+	WORD $0x6eace576 // fcmgt.4s v22, v11, v12
+	WORD $0x6ea7e56e // fcmgt.4s v14, v11, v7
+	WORD $0x6e2add80 // fmul.4s v0, v12, v10
+	WORD $0x6e2adce2 // fmul.4s v2, v7, v10
 	WORD $0x4eac1d81 // mov v1.16b, v12.16b
-	WORD $0x6eb61c01 // bit v1.16b, v0.16b, v22.16b
+	WORD $0x6eb61c01 // bit.16b v1, v0, v22
 	WORD $0x4ea71ce0 // mov v0.16b, v7.16b
-	WORD $0x6eae1c40 // bit v0.16b, v2.16b, v14.16b
+	WORD $0x6eae1c40 // bit.16b v0, v2, v14
 
 	// x = (1+t)·2^e
-	WORD $0x6eb38438 // sub v24.4s, v1.4s, v19.4s
-	WORD $0x6eb38417 // sub v23.4s, v0.4s, v19.4s
-	WORD $0x4f290701 // sshr v1.4s, v24.4s, #23
-	WORD $0x4f2906e0 // sshr v0.4s, v23.4s, #23
-	WORD $0x4e21d823 // scvtf v3.4s, v1.4s
-	WORD $0x4e21d802 // scvtf v2.4s, v0.4s
-	WORD $0x4e351ec1 // and v1.16b, v22.16b, v21.16b
-	WORD $0x4e351dc0 // and v0.16b, v14.16b, v21.16b
-	WORD $0x4ea1d476 // fsub v22.4s, v3.4s, v1.4s
-	WORD $0x4ea0d44e // fsub v14.4s, v2.4s, v0.4s
-	WORD $0x4e341f01 // and v1.16b, v24.16b, v20.16b
-	WORD $0x4e341ee0 // and v0.16b, v23.16b, v20.16b
-	WORD $0x4eb38421 // add v1.4s, v1.4s, v19.4s
-	WORD $0x4eb38400 // add v0.4s, v0.4s, v19.4s
-	WORD $0x4eb2d438 // fsub v24.4s, v1.4s, v18.4s
-	WORD $0x4eb2d417 // fsub v23.4s, v0.4s, v18.4s
+	WORD $0x6eb38438 // sub.4s v24, v1, v19
+	WORD $0x6eb38417 // sub.4s v23, v0, v19
+	WORD $0x4f290701 // sshr.4s v1, v24, #23
+	WORD $0x4f2906e0 // sshr.4s v0, v23, #23
+	WORD $0x4e21d823 // scvtf.4s v3, v1
+	WORD $0x4e21d802 // scvtf.4s v2, v0
+	WORD $0x4e351ec1 // and.16b v1, v22, v21
+	WORD $0x4e351dc0 // and.16b v0, v14, v21
+	WORD $0x4ea1d476 // fsub.4s v22, v3, v1
+	WORD $0x4ea0d44e // fsub.4s v14, v2, v0
+	WORD $0x4e341f01 // and.16b v1, v24, v20
+	WORD $0x4e341ee0 // and.16b v0, v23, v20
+	WORD $0x4eb38421 // add.4s v1, v1, v19
+	WORD $0x4eb38400 // add.4s v0, v0, v19
+	WORD $0x4eb2d438 // fsub.4s v24, v1, v18
+	WORD $0x4eb2d417 // fsub.4s v23, v0, v18
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 112(R26), F2
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e22cf01 // fmla v1.4s, v24.4s, v2.4s
-	WORD $0x4e22cee0 // fmla v0.4s, v23.4s, v2.4s
+	WORD $0x4e22cf01 // fmla.4s v1, v24, v2
+	WORD $0x4e22cee0 // fmla.4s v0, v23, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cf03 // fmla v3.4s, v24.4s, v1.4s
-	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
+	WORD $0x4e21cf03 // fmla.4s v3, v24, v1
+	WORD $0x4e20cee2 // fmla.4s v2, v23, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cf01 // fmla v1.4s, v24.4s, v3.4s
-	WORD $0x4e22cee0 // fmla v0.4s, v23.4s, v2.4s
+	WORD $0x4e23cf01 // fmla.4s v1, v24, v3
+	WORD $0x4e22cee0 // fmla.4s v0, v23, v2
 	FMOVQ 176(R26), F3
 	FMOVQ 176(R26), F2
-	WORD $0x4e21cf03 // fmla v3.4s, v24.4s, v1.4s
-	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
+	WORD $0x4e21cf03 // fmla.4s v3, v24, v1
+	WORD $0x4e20cee2 // fmla.4s v2, v23, v0
 	FMOVQ 192(R26), F1
 	FMOVQ 192(R26), F0
-	WORD $0x4e23cf01 // fmla v1.4s, v24.4s, v3.4s
-	WORD $0x4e22cee0 // fmla v0.4s, v23.4s, v2.4s
+	WORD $0x4e23cf01 // fmla.4s v1, v24, v3
+	WORD $0x4e22cee0 // fmla.4s v0, v23, v2
 	FMOVQ 208(R26), F3
 	FMOVQ 208(R26), F2
-	WORD $0x4e21cf03 // fmla v3.4s, v24.4s, v1.4s
-	WORD $0x4e20cee2 // fmla v2.4s, v23.4s, v0.4s
+	WORD $0x4e21cf03 // fmla.4s v3, v24, v1
+	WORD $0x4e20cee2 // fmla.4s v2, v23, v0
 	FMOVQ 224(R26), F1
 	FMOVQ 224(R26), F0
-	WORD $0x4e23cf01 // fmla v1.4s, v24.4s, v3.4s
-	WORD $0x4e22cee0 // fmla v0.4s, v23.4s, v2.4s
-	WORD $0x6e38df03 // fmul v3.4s, v24.4s, v24.4s
-	WORD $0x6e37dee2 // fmul v2.4s, v23.4s, v23.4s
-	WORD $0x6e38dc21 // fmul v1.4s, v1.4s, v24.4s
-	WORD $0x6e37dc00 // fmul v0.4s, v0.4s, v23.4s
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD $0x4e36ce21 // fmla v1.4s, v17.4s, v22.4s
-	WORD $0x4e2ece20 // fmla v0.4s, v17.4s, v14.4s
-	WORD $0x4ea3ce01 // fmls v1.4s, v16.4s, v3.4s
-	WORD $0x4ea2ce00 // fmls v0.4s, v16.4s, v2.4s
-	WORD $0x4e38d423 // fadd v3.4s, v1.4s, v24.4s
-	WORD $0x4e37d402 // fadd v2.4s, v0.4s, v23.4s
-	WORD $0x4e36cde3 // fmla v3.4s, v15.4s, v22.4s
-	WORD $0x4e2ecde2 // fmla v2.4s, v15.4s, v14.4s
+	WORD $0x4e23cf01 // fmla.4s v1, v24, v3
+	WORD $0x4e22cee0 // fmla.4s v0, v23, v2
+	WORD $0x6e38df03 // fmul.4s v3, v24, v24
+	WORD $0x6e37dee2 // fmul.4s v2, v23, v23
+	WORD $0x6e38dc21 // fmul.4s v1, v1, v24
+	WORD $0x6e37dc00 // fmul.4s v0, v0, v23
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e22dc00 // fmul.4s v0, v0, v2
+	WORD $0x4e36ce21 // fmla.4s v1, v17, v22
+	WORD $0x4e2ece20 // fmla.4s v0, v17, v14
+	WORD $0x4ea3ce01 // fmls.4s v1, v16, v3
+	WORD $0x4ea2ce00 // fmls.4s v0, v16, v2
+	WORD $0x4e38d423 // fadd.4s v3, v1, v24
+	WORD $0x4e37d402 // fadd.4s v2, v0, v23
+	WORD $0x4e36cde3 // fmla.4s v3, v15, v22
+	WORD $0x4e2ecde2 // fmla.4s v2, v15, v14
 
 	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
-	WORD $0x6eace5a0 // fcmgt v0.4s, v13.4s, v12.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea7e5a0 // fcmgt v0.4s, v13.4s, v7.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6ea11d83 // bit v3.16b, v12.16b, v1.16b
-	WORD $0x6ea01ce2 // bit v2.16b, v7.16b, v0.16b
-	WORD $0x4e28e581 // fcmeq v1.4s, v12.4s, v8.4s
-	WORD $0x4e28e4e0 // fcmeq v0.4s, v7.4s, v8.4s
-	WORD $0x6ea11d23 // bit v3.16b, v9.16b, v1.16b
-	WORD $0x6ea01d22 // bit v2.16b, v9.16b, v0.16b
-	WORD $0x6eace500 // fcmgt v0.4s, v8.4s, v12.4s
-	WORD $0x6ea7e501 // fcmgt v1.4s, v8.4s, v7.4s
-	WORD $0x4ea01c60 // orr v0.16b, v3.16b, v0.16b
-	WORD $0x4ea11c42 // orr v2.16b, v2.16b, v1.16b
+	WORD $0x6eace5a0 // fcmgt.4s v0, v13, v12
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea7e5a0 // fcmgt.4s v0, v13, v7
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x6ea11d83 // bit.16b v3, v12, v1
+	WORD $0x6ea01ce2 // bit.16b v2, v7, v0
+	WORD $0x4e28e581 // fcmeq.4s v1, v12, v8
+	WORD $0x4e28e4e0 // fcmeq.4s v0, v7, v8
+	WORD $0x6ea11d23 // bit.16b v3, v9, v1
+	WORD $0x6ea01d22 // bit.16b v2, v9, v0
+	WORD $0x6eace500 // fcmgt.4s v0, v8, v12
+	WORD $0x6ea7e501 // fcmgt.4s v1, v8, v7
+	WORD $0x4ea01c60 // orr.16b v0, v3, v0
+	WORD $0x4ea11c42 // orr.16b v2, v2, v1
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
-	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
+	WORD $0x4e20cca1 // fmla.4s v1, v5, v0
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e22cca0 // fmla v0.4s, v5.4s, v2.4s
+	WORD $0x4e22cca0 // fmla.4s v0, v5, v2
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -169,100 +169,100 @@ rest:
 	VLD1.P 4(R15), V0.S[3]
 
 masked1:
-	WORD $0x4e26f427 // fmax v7.4s, v1.4s, v6.4s
-	WORD $0x4e26f406 // fmax v6.4s, v0.4s, v6.4s
+	WORD $0x4e26f427 // fmax.4s v7, v1, v6
+	WORD $0x4e26f406 // fmax.4s v6, v0, v6
 
 	// Lift what is below the normal numbers.
-	WORD $0x6ea7e56e // fcmgt v14.4s, v11.4s, v7.4s
-	WORD $0x6ea6e56c // fcmgt v12.4s, v11.4s, v6.4s
-	WORD $0x6e2adce0 // fmul v0.4s, v7.4s, v10.4s
-	WORD $0x6e2adcc2 // fmul v2.4s, v6.4s, v10.4s
+	WORD $0x6ea7e56e // fcmgt.4s v14, v11, v7
+	WORD $0x6ea6e56c // fcmgt.4s v12, v11, v6
+	WORD $0x6e2adce0 // fmul.4s v0, v7, v10
+	WORD $0x6e2adcc2 // fmul.4s v2, v6, v10
 	WORD $0x4ea71ce1 // mov v1.16b, v7.16b
-	WORD $0x6eae1c01 // bit v1.16b, v0.16b, v14.16b
+	WORD $0x6eae1c01 // bit.16b v1, v0, v14
 	WORD $0x4ea61cc0 // mov v0.16b, v6.16b
-	WORD $0x6eac1c40 // bit v0.16b, v2.16b, v12.16b
+	WORD $0x6eac1c40 // bit.16b v0, v2, v12
 
 	// x = (1+t)·2^e
-	WORD $0x6eb3842b // sub v11.4s, v1.4s, v19.4s
-	WORD $0x6eb3840a // sub v10.4s, v0.4s, v19.4s
-	WORD $0x4f290561 // sshr v1.4s, v11.4s, #23
-	WORD $0x4f290540 // sshr v0.4s, v10.4s, #23
-	WORD $0x4e21d823 // scvtf v3.4s, v1.4s
-	WORD $0x4e21d802 // scvtf v2.4s, v0.4s
-	WORD $0x4e351dc1 // and v1.16b, v14.16b, v21.16b
-	WORD $0x4e351d80 // and v0.16b, v12.16b, v21.16b
-	WORD $0x4ea1d46e // fsub v14.4s, v3.4s, v1.4s
-	WORD $0x4ea0d44c // fsub v12.4s, v2.4s, v0.4s
-	WORD $0x4e341d61 // and v1.16b, v11.16b, v20.16b
-	WORD $0x4e341d40 // and v0.16b, v10.16b, v20.16b
-	WORD $0x4eb38421 // add v1.4s, v1.4s, v19.4s
-	WORD $0x4eb38400 // add v0.4s, v0.4s, v19.4s
-	WORD $0x4eb2d42b // fsub v11.4s, v1.4s, v18.4s
-	WORD $0x4eb2d40a // fsub v10.4s, v0.4s, v18.4s
+	WORD $0x6eb3842b // sub.4s v11, v1, v19
+	WORD $0x6eb3840a // sub.4s v10, v0, v19
+	WORD $0x4f290561 // sshr.4s v1, v11, #23
+	WORD $0x4f290540 // sshr.4s v0, v10, #23
+	WORD $0x4e21d823 // scvtf.4s v3, v1
+	WORD $0x4e21d802 // scvtf.4s v2, v0
+	WORD $0x4e351dc1 // and.16b v1, v14, v21
+	WORD $0x4e351d80 // and.16b v0, v12, v21
+	WORD $0x4ea1d46e // fsub.4s v14, v3, v1
+	WORD $0x4ea0d44c // fsub.4s v12, v2, v0
+	WORD $0x4e341d61 // and.16b v1, v11, v20
+	WORD $0x4e341d40 // and.16b v0, v10, v20
+	WORD $0x4eb38421 // add.4s v1, v1, v19
+	WORD $0x4eb38400 // add.4s v0, v0, v19
+	WORD $0x4eb2d42b // fsub.4s v11, v1, v18
+	WORD $0x4eb2d40a // fsub.4s v10, v0, v18
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 112(R26), F2
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e22cd61 // fmla v1.4s, v11.4s, v2.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
+	WORD $0x4e22cd61 // fmla.4s v1, v11, v2
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
-	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e21cd63 // fmla.4s v3, v11, v1
+	WORD $0x4e20cd42 // fmla.4s v2, v10, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
 	FMOVQ 176(R26), F3
 	FMOVQ 176(R26), F2
-	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
-	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e21cd63 // fmla.4s v3, v11, v1
+	WORD $0x4e20cd42 // fmla.4s v2, v10, v0
 	FMOVQ 192(R26), F1
 	FMOVQ 192(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
 	FMOVQ 208(R26), F3
 	FMOVQ 208(R26), F2
-	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
-	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e21cd63 // fmla.4s v3, v11, v1
+	WORD $0x4e20cd42 // fmla.4s v2, v10, v0
 	FMOVQ 224(R26), F1
 	FMOVQ 224(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
-	WORD $0x6e2bdd63 // fmul v3.4s, v11.4s, v11.4s
-	WORD $0x6e2add42 // fmul v2.4s, v10.4s, v10.4s
-	WORD $0x6e2bdc21 // fmul v1.4s, v1.4s, v11.4s
-	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD $0x4e2ece21 // fmla v1.4s, v17.4s, v14.4s
-	WORD $0x4e2cce20 // fmla v0.4s, v17.4s, v12.4s
-	WORD $0x4ea3ce01 // fmls v1.4s, v16.4s, v3.4s
-	WORD $0x4ea2ce00 // fmls v0.4s, v16.4s, v2.4s
-	WORD $0x4e2bd423 // fadd v3.4s, v1.4s, v11.4s
-	WORD $0x4e2ad402 // fadd v2.4s, v0.4s, v10.4s
-	WORD $0x4e2ecde3 // fmla v3.4s, v15.4s, v14.4s
-	WORD $0x4e2ccde2 // fmla v2.4s, v15.4s, v12.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
+	WORD $0x6e2bdd63 // fmul.4s v3, v11, v11
+	WORD $0x6e2add42 // fmul.4s v2, v10, v10
+	WORD $0x6e2bdc21 // fmul.4s v1, v1, v11
+	WORD $0x6e2adc00 // fmul.4s v0, v0, v10
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e22dc00 // fmul.4s v0, v0, v2
+	WORD $0x4e2ece21 // fmla.4s v1, v17, v14
+	WORD $0x4e2cce20 // fmla.4s v0, v17, v12
+	WORD $0x4ea3ce01 // fmls.4s v1, v16, v3
+	WORD $0x4ea2ce00 // fmls.4s v0, v16, v2
+	WORD $0x4e2bd423 // fadd.4s v3, v1, v11
+	WORD $0x4e2ad402 // fadd.4s v2, v0, v10
+	WORD $0x4e2ecde3 // fmla.4s v3, v15, v14
+	WORD $0x4e2ccde2 // fmla.4s v2, v15, v12
 
 	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
-	WORD $0x6ea7e5a0 // fcmgt v0.4s, v13.4s, v7.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea6e5a0 // fcmgt v0.4s, v13.4s, v6.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6ea11ce3 // bit v3.16b, v7.16b, v1.16b
-	WORD $0x6ea01cc2 // bit v2.16b, v6.16b, v0.16b
-	WORD $0x4e28e4e1 // fcmeq v1.4s, v7.4s, v8.4s
-	WORD $0x4e28e4c0 // fcmeq v0.4s, v6.4s, v8.4s
-	WORD $0x6ea11d23 // bit v3.16b, v9.16b, v1.16b
-	WORD $0x6ea01d22 // bit v2.16b, v9.16b, v0.16b
-	WORD $0x6ea7e501 // fcmgt v1.4s, v8.4s, v7.4s
-	WORD $0x6ea6e500 // fcmgt v0.4s, v8.4s, v6.4s
-	WORD $0x4ea11c61 // orr v1.16b, v3.16b, v1.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x6ea7e5a0 // fcmgt.4s v0, v13, v7
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea6e5a0 // fcmgt.4s v0, v13, v6
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x6ea11ce3 // bit.16b v3, v7, v1
+	WORD $0x6ea01cc2 // bit.16b v2, v6, v0
+	WORD $0x4e28e4e1 // fcmeq.4s v1, v7, v8
+	WORD $0x4e28e4c0 // fcmeq.4s v0, v6, v8
+	WORD $0x6ea11d23 // bit.16b v3, v9, v1
+	WORD $0x6ea01d22 // bit.16b v2, v9, v0
+	WORD $0x6ea7e501 // fcmgt.4s v1, v8, v7
+	WORD $0x6ea6e500 // fcmgt.4s v0, v8, v6
+	WORD $0x4ea11c61 // orr.16b v1, v3, v1
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	WORD $0x4ea41c82 // mov v2.16b, v4.16b
-	WORD $0x4e21cca2 // fmla v2.4s, v5.4s, v1.4s
-	WORD $0x4e20cca4 // fmla v4.4s, v5.4s, v0.4s
+	WORD $0x4e21cca2 // fmla.4s v2, v5, v1
+	WORD $0x4e20cca4 // fmla.4s v4, v5, v0
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14

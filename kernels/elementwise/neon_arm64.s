@@ -17,27 +17,27 @@ several:
 	BLT one
 	FLDPQ (R1), (F0, F2)
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
-	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
+	WORD $0x4e20cca1 // fmla.4s v1, v5, v0
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e22cca0 // fmla v0.4s, v5.4s, v2.4s
+	WORD $0x4e22cca0 // fmla.4s v0, v5, v2
 	FSTPQ (F1, F0), (R0)
 	FLDPQ 32(R1), (F0, F2)
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
-	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
+	WORD $0x4e20cca1 // fmla.4s v1, v5, v0
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e22cca0 // fmla v0.4s, v5.4s, v2.4s
+	WORD $0x4e22cca0 // fmla.4s v0, v5, v2
 	FSTPQ (F1, F0), 32(R0)
 	FLDPQ 64(R1), (F0, F2)
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
-	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
+	WORD $0x4e20cca1 // fmla.4s v1, v5, v0
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e22cca0 // fmla v0.4s, v5.4s, v2.4s
+	WORD $0x4e22cca0 // fmla.4s v0, v5, v2
 	FSTPQ (F1, F0), 64(R0)
 	FLDPQ 96(R1), (F0, F2)
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
-	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
+	WORD $0x4e20cca1 // fmla.4s v1, v5, v0
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e22cca0 // fmla v0.4s, v5.4s, v2.4s
+	WORD $0x4e22cca0 // fmla.4s v0, v5, v2
 	FSTPQ (F1, F0), 96(R0)
 	ADD $128, R1, R1
 	ADD $128, R0, R0
@@ -49,9 +49,9 @@ one:
 	BLT rest
 	FLDPQ (R1), (F0, F2)
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
-	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
+	WORD $0x4e20cca1 // fmla.4s v1, v5, v0
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e22cca0 // fmla v0.4s, v5.4s, v2.4s
+	WORD $0x4e22cca0 // fmla.4s v0, v5, v2
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -97,8 +97,8 @@ rest:
 
 masked1:
 	WORD $0x4ea41c82 // mov v2.16b, v4.16b
-	WORD $0x4e21cca2 // fmla v2.4s, v5.4s, v1.4s
-	WORD $0x4e20cca4 // fmla v4.4s, v5.4s, v0.4s
+	WORD $0x4e21cca2 // fmla.4s v2, v5, v1
+	WORD $0x4e20cca4 // fmla.4s v4, v5, v0
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -143,20 +143,20 @@ several:
 	CMP $32, R2
 	BLT one
 	FLDPQ (R1), (F1, F0)
-	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e24dc21 // fmul.4s v1, v1, v4
+	WORD $0x6e24dc00 // fmul.4s v0, v0, v4
 	FSTPQ (F1, F0), (R0)
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e24dc21 // fmul.4s v1, v1, v4
+	WORD $0x6e24dc00 // fmul.4s v0, v0, v4
 	FSTPQ (F1, F0), 32(R0)
 	FLDPQ 64(R1), (F1, F0)
-	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e24dc21 // fmul.4s v1, v1, v4
+	WORD $0x6e24dc00 // fmul.4s v0, v0, v4
 	FSTPQ (F1, F0), 64(R0)
 	FLDPQ 96(R1), (F1, F0)
-	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e24dc21 // fmul.4s v1, v1, v4
+	WORD $0x6e24dc00 // fmul.4s v0, v0, v4
 	FSTPQ (F1, F0), 96(R0)
 	ADD $128, R1, R1
 	ADD $128, R0, R0
@@ -167,8 +167,8 @@ one:
 	CMP $8, R2
 	BLT rest
 	FLDPQ (R1), (F1, F0)
-	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e24dc21 // fmul.4s v1, v1, v4
+	WORD $0x6e24dc00 // fmul.4s v0, v0, v4
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -213,8 +213,8 @@ rest:
 	VLD1.P 4(R15), V0.S[3]
 
 masked1:
-	WORD $0x6e24dc23 // fmul v3.4s, v1.4s, v4.4s
-	WORD $0x6e24dc02 // fmul v2.4s, v0.4s, v4.4s
+	WORD $0x6e24dc23 // fmul.4s v3, v1, v4
+	WORD $0x6e24dc02 // fmul.4s v2, v0, v4
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -259,20 +259,20 @@ several:
 	CMP $32, R2
 	BLT one
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
-	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x4e241c21 // and.16b v1, v1, v4
+	WORD $0x4e241c00 // and.16b v0, v0, v4
 	FSTPQ (F1, F0), (R0)
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
-	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x4e241c21 // and.16b v1, v1, v4
+	WORD $0x4e241c00 // and.16b v0, v0, v4
 	FSTPQ (F1, F0), 32(R0)
 	FLDPQ 64(R1), (F1, F0)
-	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
-	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x4e241c21 // and.16b v1, v1, v4
+	WORD $0x4e241c00 // and.16b v0, v0, v4
 	FSTPQ (F1, F0), 64(R0)
 	FLDPQ 96(R1), (F1, F0)
-	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
-	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x4e241c21 // and.16b v1, v1, v4
+	WORD $0x4e241c00 // and.16b v0, v0, v4
 	FSTPQ (F1, F0), 96(R0)
 	ADD $128, R1, R1
 	ADD $128, R0, R0
@@ -283,8 +283,8 @@ one:
 	CMP $8, R2
 	BLT rest
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
-	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x4e241c21 // and.16b v1, v1, v4
+	WORD $0x4e241c00 // and.16b v0, v0, v4
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -329,8 +329,8 @@ rest:
 	VLD1.P 4(R15), V0.S[3]
 
 masked1:
-	WORD $0x4e241c23 // and v3.16b, v1.16b, v4.16b
-	WORD $0x4e241c02 // and v2.16b, v0.16b, v4.16b
+	WORD $0x4e241c23 // and.16b v3, v1, v4
+	WORD $0x4e241c02 // and.16b v2, v0, v4
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -381,66 +381,66 @@ one:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f408 // fmin v8.4s, v0.4s, v2.4s
-	WORD $0x4ea1f407 // fmin v7.4s, v0.4s, v1.4s
+	WORD $0x4ea2f408 // fmin.4s v8, v0, v2
+	WORD $0x4ea1f407 // fmin.4s v7, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e2bdd01 // fmul v1.4s, v8.4s, v11.4s
-	WORD $0x6e2bdce0 // fmul v0.4s, v7.4s, v11.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5cd48 // fmls v8.4s, v10.4s, v5.4s
-	WORD $0x4ea4cd47 // fmls v7.4s, v10.4s, v4.4s
-	WORD $0x4ea5cd28 // fmls v8.4s, v9.4s, v5.4s
-	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
+	WORD $0x6e2bdd01 // fmul.4s v1, v8, v11
+	WORD $0x6e2bdce0 // fmul.4s v0, v7, v11
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5cd48 // fmls.4s v8, v10, v5
+	WORD $0x4ea4cd47 // fmls.4s v7, v10, v4
+	WORD $0x4ea5cd28 // fmls.4s v8, v9, v5
+	WORD $0x4ea4cd27 // fmls.4s v7, v9, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd03 // fmla v3.4s, v8.4s, v0.4s
-	WORD $0x4e20cce2 // fmla v2.4s, v7.4s, v0.4s
+	WORD $0x4e20cd03 // fmla.4s v3, v8, v0
+	WORD $0x4e20cce2 // fmla.4s v2, v7, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd01 // fmla v1.4s, v8.4s, v3.4s
-	WORD $0x4e22cce0 // fmla v0.4s, v7.4s, v2.4s
+	WORD $0x4e23cd01 // fmla.4s v1, v8, v3
+	WORD $0x4e22cce0 // fmla.4s v0, v7, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd03 // fmla v3.4s, v8.4s, v1.4s
-	WORD $0x4e20cce2 // fmla v2.4s, v7.4s, v0.4s
+	WORD $0x4e21cd03 // fmla.4s v3, v8, v1
+	WORD $0x4e20cce2 // fmla.4s v2, v7, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd01 // fmla v1.4s, v8.4s, v3.4s
-	WORD $0x4e22cce0 // fmla v0.4s, v7.4s, v2.4s
-	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
-	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	WORD $0x4e21cd08 // fmla v8.4s, v8.4s, v1.4s
-	WORD $0x4e20cce7 // fmla v7.4s, v7.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cd01 // fmla.4s v1, v8, v3
+	WORD $0x4e22cce0 // fmla.4s v0, v7, v2
+	WORD $0x6e28dc21 // fmul.4s v1, v1, v8
+	WORD $0x6e27dc00 // fmul.4s v0, v0, v7
+	WORD $0x4e21cd08 // fmla.4s v8, v8, v1
+	WORD $0x4e20cce7 // fmla.4s v7, v7, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e26d503 // fadd v3.4s, v8.4s, v6.4s
-	WORD $0x4e26d4e2 // fadd v2.4s, v7.4s, v6.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea68400 // add v0.4s, v0.4s, v6.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea68400 // add v0.4s, v0.4s, v6.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e26d503 // fadd.4s v3, v8, v6
+	WORD $0x4e26d4e2 // fadd.4s v2, v7, v6
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea68421 // add.4s v1, v1, v6
+	WORD $0x4ea68400 // add.4s v0, v0, v6
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4ea68421 // add.4s v1, v1, v6
+	WORD $0x4ea68400 // add.4s v0, v0, v6
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -488,66 +488,66 @@ masked1:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f408 // fmin v8.4s, v0.4s, v2.4s
-	WORD $0x4ea1f407 // fmin v7.4s, v0.4s, v1.4s
+	WORD $0x4ea2f408 // fmin.4s v8, v0, v2
+	WORD $0x4ea1f407 // fmin.4s v7, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e2bdd01 // fmul v1.4s, v8.4s, v11.4s
-	WORD $0x6e2bdce0 // fmul v0.4s, v7.4s, v11.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5cd48 // fmls v8.4s, v10.4s, v5.4s
-	WORD $0x4ea4cd47 // fmls v7.4s, v10.4s, v4.4s
-	WORD $0x4ea5cd28 // fmls v8.4s, v9.4s, v5.4s
-	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
+	WORD $0x6e2bdd01 // fmul.4s v1, v8, v11
+	WORD $0x6e2bdce0 // fmul.4s v0, v7, v11
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5cd48 // fmls.4s v8, v10, v5
+	WORD $0x4ea4cd47 // fmls.4s v7, v10, v4
+	WORD $0x4ea5cd28 // fmls.4s v8, v9, v5
+	WORD $0x4ea4cd27 // fmls.4s v7, v9, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd03 // fmla v3.4s, v8.4s, v0.4s
-	WORD $0x4e20cce2 // fmla v2.4s, v7.4s, v0.4s
+	WORD $0x4e20cd03 // fmla.4s v3, v8, v0
+	WORD $0x4e20cce2 // fmla.4s v2, v7, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd01 // fmla v1.4s, v8.4s, v3.4s
-	WORD $0x4e22cce0 // fmla v0.4s, v7.4s, v2.4s
+	WORD $0x4e23cd01 // fmla.4s v1, v8, v3
+	WORD $0x4e22cce0 // fmla.4s v0, v7, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd03 // fmla v3.4s, v8.4s, v1.4s
-	WORD $0x4e20cce2 // fmla v2.4s, v7.4s, v0.4s
+	WORD $0x4e21cd03 // fmla.4s v3, v8, v1
+	WORD $0x4e20cce2 // fmla.4s v2, v7, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd01 // fmla v1.4s, v8.4s, v3.4s
-	WORD $0x4e22cce0 // fmla v0.4s, v7.4s, v2.4s
-	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
-	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	WORD $0x4e21cd08 // fmla v8.4s, v8.4s, v1.4s
-	WORD $0x4e20cce7 // fmla v7.4s, v7.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cd01 // fmla.4s v1, v8, v3
+	WORD $0x4e22cce0 // fmla.4s v0, v7, v2
+	WORD $0x6e28dc21 // fmul.4s v1, v1, v8
+	WORD $0x6e27dc00 // fmul.4s v0, v0, v7
+	WORD $0x4e21cd08 // fmla.4s v8, v8, v1
+	WORD $0x4e20cce7 // fmla.4s v7, v7, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e26d503 // fadd v3.4s, v8.4s, v6.4s
-	WORD $0x4e26d4e2 // fadd v2.4s, v7.4s, v6.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea68400 // add v0.4s, v0.4s, v6.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea68400 // add v0.4s, v0.4s, v6.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x4e26d503 // fadd.4s v3, v8, v6
+	WORD $0x4e26d4e2 // fadd.4s v2, v7, v6
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea68421 // add.4s v1, v1, v6
+	WORD $0x4ea68400 // add.4s v0, v0, v6
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4ea68421 // add.4s v1, v1, v6
+	WORD $0x4ea68400 // add.4s v0, v0, v6
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -605,93 +605,93 @@ one:
 	FLDPQ (R1), (F5, F4)
 
 	// Lift what is below the normal numbers.
-	WORD $0x6ea5e52c // fcmgt v12.4s, v9.4s, v5.4s
-	WORD $0x6ea4e52a // fcmgt v10.4s, v9.4s, v4.4s
-	WORD $0x6e28dca0 // fmul v0.4s, v5.4s, v8.4s
-	WORD $0x6e28dc82 // fmul v2.4s, v4.4s, v8.4s
+	WORD $0x6ea5e52c // fcmgt.4s v12, v9, v5
+	WORD $0x6ea4e52a // fcmgt.4s v10, v9, v4
+	WORD $0x6e28dca0 // fmul.4s v0, v5, v8
+	WORD $0x6e28dc82 // fmul.4s v2, v4, v8
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
-	WORD $0x6eac1c01 // bit v1.16b, v0.16b, v12.16b
+	WORD $0x6eac1c01 // bit.16b v1, v0, v12
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x6eaa1c40 // bit v0.16b, v2.16b, v10.16b
+	WORD $0x6eaa1c40 // bit.16b v0, v2, v10
 
 	// x = (1+t)·2^e
-	WORD $0x6eb18435 // sub v21.4s, v1.4s, v17.4s
-	WORD $0x6eb18414 // sub v20.4s, v0.4s, v17.4s
-	WORD $0x4f2906a1 // sshr v1.4s, v21.4s, #23
-	WORD $0x4f290680 // sshr v0.4s, v20.4s, #23
-	WORD $0x4e21d823 // scvtf v3.4s, v1.4s
-	WORD $0x4e21d802 // scvtf v2.4s, v0.4s
-	WORD $0x4e331d81 // and v1.16b, v12.16b, v19.16b
-	WORD $0x4e331d40 // and v0.16b, v10.16b, v19.16b
-	WORD $0x4ea1d46c // fsub v12.4s, v3.4s, v1.4s
-	WORD $0x4ea0d44a // fsub v10.4s, v2.4s, v0.4s
-	WORD $0x4e321ea1 // and v1.16b, v21.16b, v18.16b
-	WORD $0x4e321e80 // and v0.16b, v20.16b, v18.16b
-	WORD $0x4eb18421 // add v1.4s, v1.4s, v17.4s
-	WORD $0x4eb18400 // add v0.4s, v0.4s, v17.4s
-	WORD $0x4eb0d435 // fsub v21.4s, v1.4s, v16.4s
-	WORD $0x4eb0d414 // fsub v20.4s, v0.4s, v16.4s
+	WORD $0x6eb18435 // sub.4s v21, v1, v17
+	WORD $0x6eb18414 // sub.4s v20, v0, v17
+	WORD $0x4f2906a1 // sshr.4s v1, v21, #23
+	WORD $0x4f290680 // sshr.4s v0, v20, #23
+	WORD $0x4e21d823 // scvtf.4s v3, v1
+	WORD $0x4e21d802 // scvtf.4s v2, v0
+	WORD $0x4e331d81 // and.16b v1, v12, v19
+	WORD $0x4e331d40 // and.16b v0, v10, v19
+	WORD $0x4ea1d46c // fsub.4s v12, v3, v1
+	WORD $0x4ea0d44a // fsub.4s v10, v2, v0
+	WORD $0x4e321ea1 // and.16b v1, v21, v18
+	WORD $0x4e321e80 // and.16b v0, v20, v18
+	WORD $0x4eb18421 // add.4s v1, v1, v17
+	WORD $0x4eb18400 // add.4s v0, v0, v17
+	WORD $0x4eb0d435 // fsub.4s v21, v1, v16
+	WORD $0x4eb0d414 // fsub.4s v20, v0, v16
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 272(R26), F2
 	FMOVQ 288(R26), F1
 	FMOVQ 288(R26), F0
-	WORD $0x4e22cea1 // fmla v1.4s, v21.4s, v2.4s
-	WORD $0x4e22ce80 // fmla v0.4s, v20.4s, v2.4s
+	WORD $0x4e22cea1 // fmla.4s v1, v21, v2
+	WORD $0x4e22ce80 // fmla.4s v0, v20, v2
 	FMOVQ 304(R26), F3
 	FMOVQ 304(R26), F2
-	WORD $0x4e21cea3 // fmla v3.4s, v21.4s, v1.4s
-	WORD $0x4e20ce82 // fmla v2.4s, v20.4s, v0.4s
+	WORD $0x4e21cea3 // fmla.4s v3, v21, v1
+	WORD $0x4e20ce82 // fmla.4s v2, v20, v0
 	FMOVQ 320(R26), F1
 	FMOVQ 320(R26), F0
-	WORD $0x4e23cea1 // fmla v1.4s, v21.4s, v3.4s
-	WORD $0x4e22ce80 // fmla v0.4s, v20.4s, v2.4s
+	WORD $0x4e23cea1 // fmla.4s v1, v21, v3
+	WORD $0x4e22ce80 // fmla.4s v0, v20, v2
 	FMOVQ 336(R26), F3
 	FMOVQ 336(R26), F2
-	WORD $0x4e21cea3 // fmla v3.4s, v21.4s, v1.4s
-	WORD $0x4e20ce82 // fmla v2.4s, v20.4s, v0.4s
+	WORD $0x4e21cea3 // fmla.4s v3, v21, v1
+	WORD $0x4e20ce82 // fmla.4s v2, v20, v0
 	FMOVQ 352(R26), F1
 	FMOVQ 352(R26), F0
-	WORD $0x4e23cea1 // fmla v1.4s, v21.4s, v3.4s
-	WORD $0x4e22ce80 // fmla v0.4s, v20.4s, v2.4s
+	WORD $0x4e23cea1 // fmla.4s v1, v21, v3
+	WORD $0x4e22ce80 // fmla.4s v0, v20, v2
 	FMOVQ 368(R26), F3
 	FMOVQ 368(R26), F2
-	WORD $0x4e21cea3 // fmla v3.4s, v21.4s, v1.4s
-	WORD $0x4e20ce82 // fmla v2.4s, v20.4s, v0.4s
+	WORD $0x4e21cea3 // fmla.4s v3, v21, v1
+	WORD $0x4e20ce82 // fmla.4s v2, v20, v0
 	FMOVQ 384(R26), F1
 	FMOVQ 384(R26), F0
-	WORD $0x4e23cea1 // fmla v1.4s, v21.4s, v3.4s
-	WORD $0x4e22ce80 // fmla v0.4s, v20.4s, v2.4s
-	WORD $0x6e35dea3 // fmul v3.4s, v21.4s, v21.4s
-	WORD $0x6e34de82 // fmul v2.4s, v20.4s, v20.4s
-	WORD $0x6e35dc21 // fmul v1.4s, v1.4s, v21.4s
-	WORD $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD $0x4e2ccde1 // fmla v1.4s, v15.4s, v12.4s
-	WORD $0x4e2acde0 // fmla v0.4s, v15.4s, v10.4s
-	WORD $0x4ea3cdc1 // fmls v1.4s, v14.4s, v3.4s
-	WORD $0x4ea2cdc0 // fmls v0.4s, v14.4s, v2.4s
-	WORD $0x4e35d423 // fadd v3.4s, v1.4s, v21.4s
-	WORD $0x4e34d402 // fadd v2.4s, v0.4s, v20.4s
-	WORD $0x4e2ccda3 // fmla v3.4s, v13.4s, v12.4s
-	WORD $0x4e2acda2 // fmla v2.4s, v13.4s, v10.4s
+	WORD $0x4e23cea1 // fmla.4s v1, v21, v3
+	WORD $0x4e22ce80 // fmla.4s v0, v20, v2
+	WORD $0x6e35dea3 // fmul.4s v3, v21, v21
+	WORD $0x6e34de82 // fmul.4s v2, v20, v20
+	WORD $0x6e35dc21 // fmul.4s v1, v1, v21
+	WORD $0x6e34dc00 // fmul.4s v0, v0, v20
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e22dc00 // fmul.4s v0, v0, v2
+	WORD $0x4e2ccde1 // fmla.4s v1, v15, v12
+	WORD $0x4e2acde0 // fmla.4s v0, v15, v10
+	WORD $0x4ea3cdc1 // fmls.4s v1, v14, v3
+	WORD $0x4ea2cdc0 // fmls.4s v0, v14, v2
+	WORD $0x4e35d423 // fadd.4s v3, v1, v21
+	WORD $0x4e34d402 // fadd.4s v2, v0, v20
+	WORD $0x4e2ccda3 // fmla.4s v3, v13, v12
+	WORD $0x4e2acda2 // fmla.4s v2, v13, v10
 
 	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
-	WORD $0x6ea5e560 // fcmgt v0.4s, v11.4s, v5.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea4e560 // fcmgt v0.4s, v11.4s, v4.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6ea11ca3 // bit v3.16b, v5.16b, v1.16b
-	WORD $0x6ea01c82 // bit v2.16b, v4.16b, v0.16b
-	WORD $0x4e26e4a1 // fcmeq v1.4s, v5.4s, v6.4s
-	WORD $0x4e26e480 // fcmeq v0.4s, v4.4s, v6.4s
-	WORD $0x6ea11ce3 // bit v3.16b, v7.16b, v1.16b
-	WORD $0x6ea01ce2 // bit v2.16b, v7.16b, v0.16b
-	WORD $0x6ea5e4c1 // fcmgt v1.4s, v6.4s, v5.4s
-	WORD $0x6ea4e4c0 // fcmgt v0.4s, v6.4s, v4.4s
-	WORD $0x4ea11c61 // orr v1.16b, v3.16b, v1.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x6ea5e560 // fcmgt.4s v0, v11, v5
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea4e560 // fcmgt.4s v0, v11, v4
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x6ea11ca3 // bit.16b v3, v5, v1
+	WORD $0x6ea01c82 // bit.16b v2, v4, v0
+	WORD $0x4e26e4a1 // fcmeq.4s v1, v5, v6
+	WORD $0x4e26e480 // fcmeq.4s v0, v4, v6
+	WORD $0x6ea11ce3 // bit.16b v3, v7, v1
+	WORD $0x6ea01ce2 // bit.16b v2, v7, v0
+	WORD $0x6ea5e4c1 // fcmgt.4s v1, v6, v5
+	WORD $0x6ea4e4c0 // fcmgt.4s v0, v6, v4
+	WORD $0x4ea11c61 // orr.16b v1, v3, v1
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -738,93 +738,93 @@ rest:
 masked1:
 
 	// Lift what is below the normal numbers.
-	WORD $0x6ea5e52c // fcmgt v12.4s, v9.4s, v5.4s
-	WORD $0x6ea4e52a // fcmgt v10.4s, v9.4s, v4.4s
-	WORD $0x6e28dca0 // fmul v0.4s, v5.4s, v8.4s
-	WORD $0x6e28dc82 // fmul v2.4s, v4.4s, v8.4s
+	WORD $0x6ea5e52c // fcmgt.4s v12, v9, v5
+	WORD $0x6ea4e52a // fcmgt.4s v10, v9, v4
+	WORD $0x6e28dca0 // fmul.4s v0, v5, v8
+	WORD $0x6e28dc82 // fmul.4s v2, v4, v8
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
-	WORD $0x6eac1c01 // bit v1.16b, v0.16b, v12.16b
+	WORD $0x6eac1c01 // bit.16b v1, v0, v12
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x6eaa1c40 // bit v0.16b, v2.16b, v10.16b
+	WORD $0x6eaa1c40 // bit.16b v0, v2, v10
 
 	// x = (1+t)·2^e
-	WORD $0x6eb18429 // sub v9.4s, v1.4s, v17.4s
-	WORD $0x6eb18408 // sub v8.4s, v0.4s, v17.4s
-	WORD $0x4f290521 // sshr v1.4s, v9.4s, #23
-	WORD $0x4f290500 // sshr v0.4s, v8.4s, #23
-	WORD $0x4e21d823 // scvtf v3.4s, v1.4s
-	WORD $0x4e21d802 // scvtf v2.4s, v0.4s
-	WORD $0x4e331d81 // and v1.16b, v12.16b, v19.16b
-	WORD $0x4e331d40 // and v0.16b, v10.16b, v19.16b
-	WORD $0x4ea1d46c // fsub v12.4s, v3.4s, v1.4s
-	WORD $0x4ea0d44a // fsub v10.4s, v2.4s, v0.4s
-	WORD $0x4e321d21 // and v1.16b, v9.16b, v18.16b
-	WORD $0x4e321d00 // and v0.16b, v8.16b, v18.16b
-	WORD $0x4eb18421 // add v1.4s, v1.4s, v17.4s
-	WORD $0x4eb18400 // add v0.4s, v0.4s, v17.4s
-	WORD $0x4eb0d429 // fsub v9.4s, v1.4s, v16.4s
-	WORD $0x4eb0d408 // fsub v8.4s, v0.4s, v16.4s
+	WORD $0x6eb18429 // sub.4s v9, v1, v17
+	WORD $0x6eb18408 // sub.4s v8, v0, v17
+	WORD $0x4f290521 // sshr.4s v1, v9, #23
+	WORD $0x4f290500 // sshr.4s v0, v8, #23
+	WORD $0x4e21d823 // scvtf.4s v3, v1
+	WORD $0x4e21d802 // scvtf.4s v2, v0
+	WORD $0x4e331d81 // and.16b v1, v12, v19
+	WORD $0x4e331d40 // and.16b v0, v10, v19
+	WORD $0x4ea1d46c // fsub.4s v12, v3, v1
+	WORD $0x4ea0d44a // fsub.4s v10, v2, v0
+	WORD $0x4e321d21 // and.16b v1, v9, v18
+	WORD $0x4e321d00 // and.16b v0, v8, v18
+	WORD $0x4eb18421 // add.4s v1, v1, v17
+	WORD $0x4eb18400 // add.4s v0, v0, v17
+	WORD $0x4eb0d429 // fsub.4s v9, v1, v16
+	WORD $0x4eb0d408 // fsub.4s v8, v0, v16
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 272(R26), F2
 	FMOVQ 288(R26), F1
 	FMOVQ 288(R26), F0
-	WORD $0x4e22cd21 // fmla v1.4s, v9.4s, v2.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e22cd21 // fmla.4s v1, v9, v2
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 304(R26), F3
 	FMOVQ 304(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 320(R26), F1
 	FMOVQ 320(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 336(R26), F3
 	FMOVQ 336(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 352(R26), F1
 	FMOVQ 352(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 368(R26), F3
 	FMOVQ 368(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 384(R26), F1
 	FMOVQ 384(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
-	WORD $0x6e29dd23 // fmul v3.4s, v9.4s, v9.4s
-	WORD $0x6e28dd02 // fmul v2.4s, v8.4s, v8.4s
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD $0x4e2ccde1 // fmla v1.4s, v15.4s, v12.4s
-	WORD $0x4e2acde0 // fmla v0.4s, v15.4s, v10.4s
-	WORD $0x4ea3cdc1 // fmls v1.4s, v14.4s, v3.4s
-	WORD $0x4ea2cdc0 // fmls v0.4s, v14.4s, v2.4s
-	WORD $0x4e29d423 // fadd v3.4s, v1.4s, v9.4s
-	WORD $0x4e28d402 // fadd v2.4s, v0.4s, v8.4s
-	WORD $0x4e2ccda3 // fmla v3.4s, v13.4s, v12.4s
-	WORD $0x4e2acda2 // fmla v2.4s, v13.4s, v10.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
+	WORD $0x6e29dd23 // fmul.4s v3, v9, v9
+	WORD $0x6e28dd02 // fmul.4s v2, v8, v8
+	WORD $0x6e29dc21 // fmul.4s v1, v1, v9
+	WORD $0x6e28dc00 // fmul.4s v0, v0, v8
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e22dc00 // fmul.4s v0, v0, v2
+	WORD $0x4e2ccde1 // fmla.4s v1, v15, v12
+	WORD $0x4e2acde0 // fmla.4s v0, v15, v10
+	WORD $0x4ea3cdc1 // fmls.4s v1, v14, v3
+	WORD $0x4ea2cdc0 // fmls.4s v0, v14, v2
+	WORD $0x4e29d423 // fadd.4s v3, v1, v9
+	WORD $0x4e28d402 // fadd.4s v2, v0, v8
+	WORD $0x4e2ccda3 // fmla.4s v3, v13, v12
+	WORD $0x4e2acda2 // fmla.4s v2, v13, v10
 
 	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
-	WORD $0x6ea5e560 // fcmgt v0.4s, v11.4s, v5.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea4e560 // fcmgt v0.4s, v11.4s, v4.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6ea11ca3 // bit v3.16b, v5.16b, v1.16b
-	WORD $0x6ea01c82 // bit v2.16b, v4.16b, v0.16b
-	WORD $0x4e26e4a1 // fcmeq v1.4s, v5.4s, v6.4s
-	WORD $0x4e26e480 // fcmeq v0.4s, v4.4s, v6.4s
-	WORD $0x6ea11ce3 // bit v3.16b, v7.16b, v1.16b
-	WORD $0x6ea01ce2 // bit v2.16b, v7.16b, v0.16b
-	WORD $0x6ea5e4c1 // fcmgt v1.4s, v6.4s, v5.4s
-	WORD $0x6ea4e4c0 // fcmgt v0.4s, v6.4s, v4.4s
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x6ea5e560 // fcmgt.4s v0, v11, v5
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea4e560 // fcmgt.4s v0, v11, v4
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x6ea11ca3 // bit.16b v3, v5, v1
+	WORD $0x6ea01c82 // bit.16b v2, v4, v0
+	WORD $0x4e26e4a1 // fcmeq.4s v1, v5, v6
+	WORD $0x4e26e480 // fcmeq.4s v0, v4, v6
+	WORD $0x6ea11ce3 // bit.16b v3, v7, v1
+	WORD $0x6ea01ce2 // bit.16b v2, v7, v0
+	WORD $0x6ea5e4c1 // fcmgt.4s v1, v6, v5
+	WORD $0x6ea4e4c0 // fcmgt.4s v0, v6, v4
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -880,98 +880,98 @@ one:
 	FLDPQ (R1), (F11, F10)
 
 	// 1+x rounded says e.
-	WORD $0x4e22d561 // fadd v1.4s, v11.4s, v2.4s
-	WORD $0x4e22d540 // fadd v0.4s, v10.4s, v2.4s
-	WORD $0x6ea98421 // sub v1.4s, v1.4s, v9.4s
-	WORD $0x6ea98400 // sub v0.4s, v0.4s, v9.4s
-	WORD $0x4f290431 // sshr v17.4s, v1.4s, #23
-	WORD $0x4f29040c // sshr v12.4s, v0.4s, #23
+	WORD $0x4e22d561 // fadd.4s v1, v11, v2
+	WORD $0x4e22d540 // fadd.4s v0, v10, v2
+	WORD $0x6ea98421 // sub.4s v1, v1, v9
+	WORD $0x6ea98400 // sub.4s v0, v0, v9
+	WORD $0x4f290431 // sshr.4s v17, v1, #23
+	WORD $0x4f29040c // sshr.4s v12, v0, #23
 
 	// t = x·2^−e + (2^−e − 1)
 	FMOVQ 464(R26), F0
-	WORD $0x6eb18401 // sub v1.4s, v0.4s, v17.4s
-	WORD $0x6eac8400 // sub v0.4s, v0.4s, v12.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
-	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
-	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
-	WORD $0x4f375621 // shl v1.4s, v17.4s, #23
-	WORD $0x4f375580 // shl v0.4s, v12.4s, #23
-	WORD $0x6ea18561 // sub v1.4s, v11.4s, v1.4s
-	WORD $0x6ea08540 // sub v0.4s, v10.4s, v0.4s
-	WORD $0x4e25d433 // fadd v19.4s, v1.4s, v5.4s
-	WORD $0x4e24d412 // fadd v18.4s, v0.4s, v4.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6eb18401 // sub.4s v1, v0, v17
+	WORD $0x6eac8400 // sub.4s v0, v0, v12
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e23dc00 // fmul.4s v0, v0, v3
+	WORD $0x4ea2d425 // fsub.4s v5, v1, v2
+	WORD $0x4ea2d404 // fsub.4s v4, v0, v2
+	WORD $0x4f375621 // shl.4s v1, v17, #23
+	WORD $0x4f375580 // shl.4s v0, v12, #23
+	WORD $0x6ea18561 // sub.4s v1, v11, v1
+	WORD $0x6ea08540 // sub.4s v0, v10, v0
+	WORD $0x4e25d433 // fadd.4s v19, v1, v5
+	WORD $0x4e24d412 // fadd.4s v18, v0, v4
+	WORD $0x4e21da31 // scvtf.4s v17, v17
+	WORD $0x4e21d98c // scvtf.4s v12, v12
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 272(R26), F4
 	FMOVQ 288(R26), F1
 	FMOVQ 288(R26), F0
-	WORD $0x4e24ce61 // fmla v1.4s, v19.4s, v4.4s
-	WORD $0x4e24ce40 // fmla v0.4s, v18.4s, v4.4s
+	WORD $0x4e24ce61 // fmla.4s v1, v19, v4
+	WORD $0x4e24ce40 // fmla.4s v0, v18, v4
 	FMOVQ 304(R26), F5
 	FMOVQ 304(R26), F4
-	WORD $0x4e21ce65 // fmla v5.4s, v19.4s, v1.4s
-	WORD $0x4e20ce44 // fmla v4.4s, v18.4s, v0.4s
+	WORD $0x4e21ce65 // fmla.4s v5, v19, v1
+	WORD $0x4e20ce44 // fmla.4s v4, v18, v0
 	FMOVQ 320(R26), F1
 	FMOVQ 320(R26), F0
-	WORD $0x4e25ce61 // fmla v1.4s, v19.4s, v5.4s
-	WORD $0x4e24ce40 // fmla v0.4s, v18.4s, v4.4s
+	WORD $0x4e25ce61 // fmla.4s v1, v19, v5
+	WORD $0x4e24ce40 // fmla.4s v0, v18, v4
 	FMOVQ 336(R26), F5
 	FMOVQ 336(R26), F4
-	WORD $0x4e21ce65 // fmla v5.4s, v19.4s, v1.4s
-	WORD $0x4e20ce44 // fmla v4.4s, v18.4s, v0.4s
+	WORD $0x4e21ce65 // fmla.4s v5, v19, v1
+	WORD $0x4e20ce44 // fmla.4s v4, v18, v0
 	FMOVQ 352(R26), F1
 	FMOVQ 352(R26), F0
-	WORD $0x4e25ce61 // fmla v1.4s, v19.4s, v5.4s
-	WORD $0x4e24ce40 // fmla v0.4s, v18.4s, v4.4s
+	WORD $0x4e25ce61 // fmla.4s v1, v19, v5
+	WORD $0x4e24ce40 // fmla.4s v0, v18, v4
 	FMOVQ 368(R26), F5
 	FMOVQ 368(R26), F4
-	WORD $0x4e21ce65 // fmla v5.4s, v19.4s, v1.4s
-	WORD $0x4e20ce44 // fmla v4.4s, v18.4s, v0.4s
+	WORD $0x4e21ce65 // fmla.4s v5, v19, v1
+	WORD $0x4e20ce44 // fmla.4s v4, v18, v0
 	FMOVQ 384(R26), F1
 	FMOVQ 384(R26), F0
-	WORD $0x4e25ce61 // fmla v1.4s, v19.4s, v5.4s
-	WORD $0x4e24ce40 // fmla v0.4s, v18.4s, v4.4s
-	WORD $0x6e33de65 // fmul v5.4s, v19.4s, v19.4s
-	WORD $0x6e32de44 // fmul v4.4s, v18.4s, v18.4s
-	WORD $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
-	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
-	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
-	WORD $0x4e2cce00 // fmla v0.4s, v16.4s, v12.4s
-	WORD $0x4ea5cde1 // fmls v1.4s, v15.4s, v5.4s
-	WORD $0x4ea4cde0 // fmls v0.4s, v15.4s, v4.4s
-	WORD $0x4e33d425 // fadd v5.4s, v1.4s, v19.4s
-	WORD $0x4e32d404 // fadd v4.4s, v0.4s, v18.4s
-	WORD $0x4e31cdc5 // fmla v5.4s, v14.4s, v17.4s
-	WORD $0x4e2ccdc4 // fmla v4.4s, v14.4s, v12.4s
+	WORD $0x4e25ce61 // fmla.4s v1, v19, v5
+	WORD $0x4e24ce40 // fmla.4s v0, v18, v4
+	WORD $0x6e33de65 // fmul.4s v5, v19, v19
+	WORD $0x6e32de44 // fmul.4s v4, v18, v18
+	WORD $0x6e33dc21 // fmul.4s v1, v1, v19
+	WORD $0x6e32dc00 // fmul.4s v0, v0, v18
+	WORD $0x6e25dc21 // fmul.4s v1, v1, v5
+	WORD $0x6e24dc00 // fmul.4s v0, v0, v4
+	WORD $0x4e31ce01 // fmla.4s v1, v16, v17
+	WORD $0x4e2cce00 // fmla.4s v0, v16, v12
+	WORD $0x4ea5cde1 // fmls.4s v1, v15, v5
+	WORD $0x4ea4cde0 // fmls.4s v0, v15, v4
+	WORD $0x4e33d425 // fadd.4s v5, v1, v19
+	WORD $0x4e32d404 // fadd.4s v4, v0, v18
+	WORD $0x4e31cdc5 // fmla.4s v5, v14, v17
+	WORD $0x4e2ccdc4 // fmla.4s v4, v14, v12
 
 	// The sign of x, which is that of the logarithm and of −0.
-	WORD $0x4e2d1d61 // and v1.16b, v11.16b, v13.16b
-	WORD $0x4e2d1d40 // and v0.16b, v10.16b, v13.16b
-	WORD $0x4ea11ca5 // orr v5.16b, v5.16b, v1.16b
-	WORD $0x4ea01c84 // orr v4.16b, v4.16b, v0.16b
+	WORD $0x4e2d1d61 // and.16b v1, v11, v13
+	WORD $0x4e2d1d40 // and.16b v0, v10, v13
+	WORD $0x4ea11ca5 // orr.16b v5, v5, v1
+	WORD $0x4ea01c84 // orr.16b v4, v4, v0
 
 	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
-	WORD $0x6eabe500 // fcmgt v0.4s, v8.4s, v11.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6eaae500 // fcmgt v0.4s, v8.4s, v10.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6ea11d65 // bit v5.16b, v11.16b, v1.16b
-	WORD $0x6ea01d44 // bit v4.16b, v10.16b, v0.16b
-	WORD $0x4e26e561 // fcmeq v1.4s, v11.4s, v6.4s
-	WORD $0x4e26e540 // fcmeq v0.4s, v10.4s, v6.4s
-	WORD $0x6ea11ce5 // bit v5.16b, v7.16b, v1.16b
-	WORD $0x6ea01ce4 // bit v4.16b, v7.16b, v0.16b
-	WORD $0x6eabe4c1 // fcmgt v1.4s, v6.4s, v11.4s
-	WORD $0x6eaae4c0 // fcmgt v0.4s, v6.4s, v10.4s
-	WORD $0x4ea11ca1 // orr v1.16b, v5.16b, v1.16b
-	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
+	WORD $0x6eabe500 // fcmgt.4s v0, v8, v11
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6eaae500 // fcmgt.4s v0, v8, v10
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x6ea11d65 // bit.16b v5, v11, v1
+	WORD $0x6ea01d44 // bit.16b v4, v10, v0
+	WORD $0x4e26e561 // fcmeq.4s v1, v11, v6
+	WORD $0x4e26e540 // fcmeq.4s v0, v10, v6
+	WORD $0x6ea11ce5 // bit.16b v5, v7, v1
+	WORD $0x6ea01ce4 // bit.16b v4, v7, v0
+	WORD $0x6eabe4c1 // fcmgt.4s v1, v6, v11
+	WORD $0x6eaae4c0 // fcmgt.4s v0, v6, v10
+	WORD $0x4ea11ca1 // orr.16b v1, v5, v1
+	WORD $0x4ea01c80 // orr.16b v0, v4, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -1018,98 +1018,98 @@ rest:
 masked1:
 
 	// 1+x rounded says e.
-	WORD $0x4e22d4a1 // fadd v1.4s, v5.4s, v2.4s
-	WORD $0x4e22d480 // fadd v0.4s, v4.4s, v2.4s
-	WORD $0x6ea98421 // sub v1.4s, v1.4s, v9.4s
-	WORD $0x6ea98400 // sub v0.4s, v0.4s, v9.4s
-	WORD $0x4f29042a // sshr v10.4s, v1.4s, #23
-	WORD $0x4f290409 // sshr v9.4s, v0.4s, #23
+	WORD $0x4e22d4a1 // fadd.4s v1, v5, v2
+	WORD $0x4e22d480 // fadd.4s v0, v4, v2
+	WORD $0x6ea98421 // sub.4s v1, v1, v9
+	WORD $0x6ea98400 // sub.4s v0, v0, v9
+	WORD $0x4f29042a // sshr.4s v10, v1, #23
+	WORD $0x4f290409 // sshr.4s v9, v0, #23
 
 	// t = x·2^−e + (2^−e − 1)
 	FMOVQ 464(R26), F0
-	WORD $0x6eaa8401 // sub v1.4s, v0.4s, v10.4s
-	WORD $0x6ea98400 // sub v0.4s, v0.4s, v9.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
-	WORD $0x4ea2d423 // fsub v3.4s, v1.4s, v2.4s
-	WORD $0x4ea2d402 // fsub v2.4s, v0.4s, v2.4s
-	WORD $0x4f375541 // shl v1.4s, v10.4s, #23
-	WORD $0x4f375520 // shl v0.4s, v9.4s, #23
-	WORD $0x6ea184a1 // sub v1.4s, v5.4s, v1.4s
-	WORD $0x6ea08480 // sub v0.4s, v4.4s, v0.4s
-	WORD $0x4e23d42c // fadd v12.4s, v1.4s, v3.4s
-	WORD $0x4e22d40b // fadd v11.4s, v0.4s, v2.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6eaa8401 // sub.4s v1, v0, v10
+	WORD $0x6ea98400 // sub.4s v0, v0, v9
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e23dc00 // fmul.4s v0, v0, v3
+	WORD $0x4ea2d423 // fsub.4s v3, v1, v2
+	WORD $0x4ea2d402 // fsub.4s v2, v0, v2
+	WORD $0x4f375541 // shl.4s v1, v10, #23
+	WORD $0x4f375520 // shl.4s v0, v9, #23
+	WORD $0x6ea184a1 // sub.4s v1, v5, v1
+	WORD $0x6ea08480 // sub.4s v0, v4, v0
+	WORD $0x4e23d42c // fadd.4s v12, v1, v3
+	WORD $0x4e22d40b // fadd.4s v11, v0, v2
+	WORD $0x4e21d94a // scvtf.4s v10, v10
+	WORD $0x4e21d929 // scvtf.4s v9, v9
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 272(R26), F2
 	FMOVQ 288(R26), F1
 	FMOVQ 288(R26), F0
-	WORD $0x4e22cd81 // fmla v1.4s, v12.4s, v2.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e22cd81 // fmla.4s v1, v12, v2
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 304(R26), F3
 	FMOVQ 304(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 320(R26), F1
 	FMOVQ 320(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 336(R26), F3
 	FMOVQ 336(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 352(R26), F1
 	FMOVQ 352(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 368(R26), F3
 	FMOVQ 368(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 384(R26), F1
 	FMOVQ 384(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
-	WORD $0x6e2cdd83 // fmul v3.4s, v12.4s, v12.4s
-	WORD $0x6e2bdd62 // fmul v2.4s, v11.4s, v11.4s
-	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD $0x4e2ace01 // fmla v1.4s, v16.4s, v10.4s
-	WORD $0x4e29ce00 // fmla v0.4s, v16.4s, v9.4s
-	WORD $0x4ea3cde1 // fmls v1.4s, v15.4s, v3.4s
-	WORD $0x4ea2cde0 // fmls v0.4s, v15.4s, v2.4s
-	WORD $0x4e2cd423 // fadd v3.4s, v1.4s, v12.4s
-	WORD $0x4e2bd402 // fadd v2.4s, v0.4s, v11.4s
-	WORD $0x4e2acdc3 // fmla v3.4s, v14.4s, v10.4s
-	WORD $0x4e29cdc2 // fmla v2.4s, v14.4s, v9.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
+	WORD $0x6e2cdd83 // fmul.4s v3, v12, v12
+	WORD $0x6e2bdd62 // fmul.4s v2, v11, v11
+	WORD $0x6e2cdc21 // fmul.4s v1, v1, v12
+	WORD $0x6e2bdc00 // fmul.4s v0, v0, v11
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e22dc00 // fmul.4s v0, v0, v2
+	WORD $0x4e2ace01 // fmla.4s v1, v16, v10
+	WORD $0x4e29ce00 // fmla.4s v0, v16, v9
+	WORD $0x4ea3cde1 // fmls.4s v1, v15, v3
+	WORD $0x4ea2cde0 // fmls.4s v0, v15, v2
+	WORD $0x4e2cd423 // fadd.4s v3, v1, v12
+	WORD $0x4e2bd402 // fadd.4s v2, v0, v11
+	WORD $0x4e2acdc3 // fmla.4s v3, v14, v10
+	WORD $0x4e29cdc2 // fmla.4s v2, v14, v9
 
 	// The sign of x, which is that of the logarithm and of −0.
-	WORD $0x4e2d1ca1 // and v1.16b, v5.16b, v13.16b
-	WORD $0x4e2d1c80 // and v0.16b, v4.16b, v13.16b
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4e2d1ca1 // and.16b v1, v5, v13
+	WORD $0x4e2d1c80 // and.16b v0, v4, v13
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 
 	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
-	WORD $0x6ea5e500 // fcmgt v0.4s, v8.4s, v5.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea4e500 // fcmgt v0.4s, v8.4s, v4.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6ea11ca3 // bit v3.16b, v5.16b, v1.16b
-	WORD $0x6ea01c82 // bit v2.16b, v4.16b, v0.16b
-	WORD $0x4e26e4a1 // fcmeq v1.4s, v5.4s, v6.4s
-	WORD $0x4e26e480 // fcmeq v0.4s, v4.4s, v6.4s
-	WORD $0x6ea11ce3 // bit v3.16b, v7.16b, v1.16b
-	WORD $0x6ea01ce2 // bit v2.16b, v7.16b, v0.16b
-	WORD $0x6ea5e4c1 // fcmgt v1.4s, v6.4s, v5.4s
-	WORD $0x6ea4e4c0 // fcmgt v0.4s, v6.4s, v4.4s
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x6ea5e500 // fcmgt.4s v0, v8, v5
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea4e500 // fcmgt.4s v0, v8, v4
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x6ea11ca3 // bit.16b v3, v5, v1
+	WORD $0x6ea01c82 // bit.16b v2, v4, v0
+	WORD $0x4e26e4a1 // fcmeq.4s v1, v5, v6
+	WORD $0x4e26e480 // fcmeq.4s v0, v4, v6
+	WORD $0x6ea11ce3 // bit.16b v3, v7, v1
+	WORD $0x6ea01ce2 // bit.16b v2, v7, v0
+	WORD $0x6ea5e4c1 // fcmgt.4s v1, v6, v5
+	WORD $0x6ea4e4c0 // fcmgt.4s v0, v6, v4
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -1165,136 +1165,136 @@ TEXT ·powSIMD(SB), NOSPLIT, $0-32
 
 	// 0^y and ∞^y are 0 and +Inf, or +Inf and 0 if y < 0.
 	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	WORD $0x4e2c1c0d // and v13.16b, v0.16b, v12.16b
-	WORD $0x4e601d8b // bic v11.16b, v12.16b, v0.16b
+	WORD $0x6ea1e400 // fcmgt.4s v0, v0, v1
+	WORD $0x4e2c1c0d // and.16b v13, v0, v12
+	WORD $0x4e601d8b // bic.16b v11, v12, v0
 
 	// y is odd if it is an integer and its half is not.
-	WORD $0x4ea19820 // frintz v0.4s, v1.4s
-	WORD $0x4e20e420 // fcmeq v0.4s, v1.4s, v0.4s
-	WORD $0x6e205808 // mvn v8.16b, v0.16b
+	WORD $0x4ea19820 // frintz.4s v0, v1
+	WORD $0x4e20e420 // fcmeq.4s v0, v1, v0
+	WORD $0x6e205808 // mvn.16b v8, v0
 	FMOVQ 400(R26), F0
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x4ea19820 // frintz v0.4s, v1.4s
-	WORD $0x4e20e420 // fcmeq v0.4s, v1.4s, v0.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4e681c01 // bic v1.16b, v0.16b, v8.16b
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
+	WORD $0x4ea19820 // frintz.4s v0, v1
+	WORD $0x4e20e420 // fcmeq.4s v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4e681c01 // bic.16b v1, v0, v8
 	FMOVQ 496(R26), F0
-	WORD $0x4e201c2a // and v10.16b, v1.16b, v0.16b
+	WORD $0x4e201c2a // and.16b v10, v1, v0
 
 one:
 	CMP $8, R2
 	BLT rest
 	FLDPQ (R1), (F7, F5)
 	FMOVQ (R26), F0
-	WORD $0x4e201cf0 // and v16.16b, v7.16b, v0.16b
-	WORD $0x4e201ca6 // and v6.16b, v5.16b, v0.16b
+	WORD $0x4e201cf0 // and.16b v16, v7, v0
+	WORD $0x4e201ca6 // and.16b v6, v5, v0
 
 	// Lift what is below the normal numbers.
-	WORD $0x6eb0e533 // fcmgt v19.4s, v9.4s, v16.4s
-	WORD $0x6ea6e531 // fcmgt v17.4s, v9.4s, v6.4s
-	WORD $0x6e23de00 // fmul v0.4s, v16.4s, v3.4s
-	WORD $0x6e23dcc2 // fmul v2.4s, v6.4s, v3.4s
+	WORD $0x6eb0e533 // fcmgt.4s v19, v9, v16
+	WORD $0x6ea6e531 // fcmgt.4s v17, v9, v6
+	WORD $0x6e23de00 // fmul.4s v0, v16, v3
+	WORD $0x6e23dcc2 // fmul.4s v2, v6, v3
 	WORD $0x4eb01e01 // mov v1.16b, v16.16b
-	WORD $0x6eb31c01 // bit v1.16b, v0.16b, v19.16b
+	WORD $0x6eb31c01 // bit.16b v1, v0, v19
 	WORD $0x4ea61cc0 // mov v0.16b, v6.16b
-	WORD $0x6eb11c40 // bit v0.16b, v2.16b, v17.16b
+	WORD $0x6eb11c40 // bit.16b v0, v2, v17
 
 	// x = (1+t)·2^e
-	WORD $0x6eb5843b // sub v27.4s, v1.4s, v21.4s
-	WORD $0x6eb5841a // sub v26.4s, v0.4s, v21.4s
-	WORD $0x4f290761 // sshr v1.4s, v27.4s, #23
-	WORD $0x4f290740 // sshr v0.4s, v26.4s, #23
-	WORD $0x4e21d824 // scvtf v4.4s, v1.4s
-	WORD $0x4e21d802 // scvtf v2.4s, v0.4s
-	WORD $0x4e391e61 // and v1.16b, v19.16b, v25.16b
-	WORD $0x4e391e20 // and v0.16b, v17.16b, v25.16b
-	WORD $0x4ea1d491 // fsub v17.4s, v4.4s, v1.4s
-	WORD $0x4ea0d453 // fsub v19.4s, v2.4s, v0.4s
-	WORD $0x4e381f60 // and v0.16b, v27.16b, v24.16b
-	WORD $0x4e381f41 // and v1.16b, v26.16b, v24.16b
-	WORD $0x4eb58400 // add v0.4s, v0.4s, v21.4s
-	WORD $0x4eb58421 // add v1.4s, v1.4s, v21.4s
-	WORD $0x4eb4d400 // fsub v0.4s, v0.4s, v20.4s
-	WORD $0x4eb4d43a // fsub v26.4s, v1.4s, v20.4s
+	WORD $0x6eb5843b // sub.4s v27, v1, v21
+	WORD $0x6eb5841a // sub.4s v26, v0, v21
+	WORD $0x4f290761 // sshr.4s v1, v27, #23
+	WORD $0x4f290740 // sshr.4s v0, v26, #23
+	WORD $0x4e21d824 // scvtf.4s v4, v1
+	WORD $0x4e21d802 // scvtf.4s v2, v0
+	WORD $0x4e391e61 // and.16b v1, v19, v25
+	WORD $0x4e391e20 // and.16b v0, v17, v25
+	WORD $0x4ea1d491 // fsub.4s v17, v4, v1
+	WORD $0x4ea0d453 // fsub.4s v19, v2, v0
+	WORD $0x4e381f60 // and.16b v0, v27, v24
+	WORD $0x4e381f41 // and.16b v1, v26, v24
+	WORD $0x4eb58400 // add.4s v0, v0, v21
+	WORD $0x4eb58421 // add.4s v1, v1, v21
+	WORD $0x4eb4d400 // fsub.4s v0, v0, v20
+	WORD $0x4eb4d43a // fsub.4s v26, v1, v20
 
 	// log2((1+t)·2^e) = e + s·P(s²) with s = t/(2+t)
 	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	WORD $0x0e617a3f // fcvtl v31.2d, v17.2s
 	WORD $0x4e617a3e // fcvtl2 v30.2d, v17.4s
-	WORD $0x4e6fd481 // fadd v1.2d, v4.2d, v15.2d
-	WORD $0x4e6fd440 // fadd v0.2d, v2.2d, v15.2d
-	WORD $0x6e61fc9d // fdiv v29.2d, v4.2d, v1.2d
-	WORD $0x6e60fc5c // fdiv v28.2d, v2.2d, v0.2d
-	WORD $0x6e7ddfbb // fmul v27.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf91 // fmul v17.2d, v28.2d, v28.2d
+	WORD $0x4e6fd481 // fadd.2d v1, v4, v15
+	WORD $0x4e6fd440 // fadd.2d v0, v2, v15
+	WORD $0x6e61fc9d // fdiv.2d v29, v4, v1
+	WORD $0x6e60fc5c // fdiv.2d v28, v2, v0
+	WORD $0x6e7ddfbb // fmul.2d v27, v29, v29
+	WORD $0x6e7cdf91 // fmul.2d v17, v28, v28
 	FMOVQ 544(R26), F0
 	FMOVQ 560(R26), F4
 	FMOVQ 560(R26), F2
-	WORD $0x4e60cf64 // fmla v4.2d, v27.2d, v0.2d
-	WORD $0x4e60ce22 // fmla v2.2d, v17.2d, v0.2d
+	WORD $0x4e60cf64 // fmla.2d v4, v27, v0
+	WORD $0x4e60ce22 // fmla.2d v2, v17, v0
 	FMOVQ 576(R26), F1
 	FMOVQ 576(R26), F0
-	WORD $0x4e64cf61 // fmla v1.2d, v27.2d, v4.2d
-	WORD $0x4e62ce20 // fmla v0.2d, v17.2d, v2.2d
+	WORD $0x4e64cf61 // fmla.2d v1, v27, v4
+	WORD $0x4e62ce20 // fmla.2d v0, v17, v2
 	FMOVQ 592(R26), F4
 	FMOVQ 592(R26), F2
-	WORD $0x4e61cf64 // fmla v4.2d, v27.2d, v1.2d
-	WORD $0x4e60ce22 // fmla v2.2d, v17.2d, v0.2d
+	WORD $0x4e61cf64 // fmla.2d v4, v27, v1
+	WORD $0x4e60ce22 // fmla.2d v2, v17, v0
 	FMOVQ 608(R26), F1
 	FMOVQ 608(R26), F0
-	WORD $0x4e64cf61 // fmla v1.2d, v27.2d, v4.2d
-	WORD $0x4e62ce20 // fmla v0.2d, v17.2d, v2.2d
-	WORD $0x4e61cfbf // fmla v31.2d, v29.2d, v1.2d
-	WORD $0x4e60cf9e // fmla v30.2d, v28.2d, v0.2d
+	WORD $0x4e64cf61 // fmla.2d v1, v27, v4
+	WORD $0x4e62ce20 // fmla.2d v0, v17, v2
+	WORD $0x4e61cfbf // fmla.2d v31, v29, v1
+	WORD $0x4e60cf9e // fmla.2d v30, v28, v0
 
 	// 2^(y·log2) = P(f)·2^n
-	WORD $0x6e77dfe2 // fmul v2.2d, v31.2d, v23.2d
-	WORD $0x6e76dfc1 // fmul v1.2d, v30.2d, v22.2d
+	WORD $0x6e77dfe2 // fmul.2d v2, v31, v23
+	WORD $0x6e76dfc1 // fmul.2d v1, v30, v22
 	FMOVQ 624(R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 640(R26), F0
-	WORD $0x4e62f404 // fmax v4.2d, v0.2d, v2.2d
-	WORD $0x4e61f402 // fmax v2.2d, v0.2d, v1.2d
-	WORD $0x4e6ed49d // fadd v29.2d, v4.2d, v14.2d
-	WORD $0x4e6ed45c // fadd v28.2d, v2.2d, v14.2d
-	WORD $0x4eeed7a1 // fsub v1.2d, v29.2d, v14.2d
-	WORD $0x4eeed780 // fsub v0.2d, v28.2d, v14.2d
-	WORD $0x4ee1d49b // fsub v27.2d, v4.2d, v1.2d
-	WORD $0x4ee0d451 // fsub v17.2d, v2.2d, v0.2d
+	WORD $0x4e62f404 // fmax.2d v4, v0, v2
+	WORD $0x4e61f402 // fmax.2d v2, v0, v1
+	WORD $0x4e6ed49d // fadd.2d v29, v4, v14
+	WORD $0x4e6ed45c // fadd.2d v28, v2, v14
+	WORD $0x4eeed7a1 // fsub.2d v1, v29, v14
+	WORD $0x4eeed780 // fsub.2d v0, v28, v14
+	WORD $0x4ee1d49b // fsub.2d v27, v4, v1
+	WORD $0x4ee0d451 // fsub.2d v17, v2, v0
 	FMOVQ 672(R26), F2
 	FMOVQ 688(R26), F1
 	FMOVQ 688(R26), F0
-	WORD $0x4e62cf61 // fmla v1.2d, v27.2d, v2.2d
-	WORD $0x4e62ce20 // fmla v0.2d, v17.2d, v2.2d
+	WORD $0x4e62cf61 // fmla.2d v1, v27, v2
+	WORD $0x4e62ce20 // fmla.2d v0, v17, v2
 	FMOVQ 704(R26), F4
 	FMOVQ 704(R26), F2
-	WORD $0x4e61cf64 // fmla v4.2d, v27.2d, v1.2d
-	WORD $0x4e60ce22 // fmla v2.2d, v17.2d, v0.2d
+	WORD $0x4e61cf64 // fmla.2d v4, v27, v1
+	WORD $0x4e60ce22 // fmla.2d v2, v17, v0
 	FMOVQ 720(R26), F1
 	FMOVQ 720(R26), F0
-	WORD $0x4e64cf61 // fmla v1.2d, v27.2d, v4.2d
-	WORD $0x4e62ce20 // fmla v0.2d, v17.2d, v2.2d
+	WORD $0x4e64cf61 // fmla.2d v1, v27, v4
+	WORD $0x4e62ce20 // fmla.2d v0, v17, v2
 	FMOVQ 736(R26), F4
 	FMOVQ 736(R26), F2
-	WORD $0x4e61cf64 // fmla v4.2d, v27.2d, v1.2d
-	WORD $0x4e60ce22 // fmla v2.2d, v17.2d, v0.2d
+	WORD $0x4e61cf64 // fmla.2d v4, v27, v1
+	WORD $0x4e60ce22 // fmla.2d v2, v17, v0
 	FMOVQ 752(R26), F1
 	FMOVQ 752(R26), F0
-	WORD $0x4e64cf61 // fmla v1.2d, v27.2d, v4.2d
-	WORD $0x4e62ce20 // fmla v0.2d, v17.2d, v2.2d
+	WORD $0x4e64cf61 // fmla.2d v1, v27, v4
+	WORD $0x4e62ce20 // fmla.2d v0, v17, v2
 	FMOVQ 768(R26), F4
 	FMOVQ 768(R26), F2
-	WORD $0x4e61cf64 // fmla v4.2d, v27.2d, v1.2d
-	WORD $0x4e60ce22 // fmla v2.2d, v17.2d, v0.2d
-	WORD $0x4ef287a1 // add v1.2d, v29.2d, v18.2d
-	WORD $0x4ef28780 // add v0.2d, v28.2d, v18.2d
-	WORD $0x4f745421 // shl v1.2d, v1.2d, #52
-	WORD $0x4f745400 // shl v0.2d, v0.2d, #52
-	WORD $0x6e61dc81 // fmul v1.2d, v4.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
+	WORD $0x4e61cf64 // fmla.2d v4, v27, v1
+	WORD $0x4e60ce22 // fmla.2d v2, v17, v0
+	WORD $0x4ef287a1 // add.2d v1, v29, v18
+	WORD $0x4ef28780 // add.2d v0, v28, v18
+	WORD $0x4f745421 // shl.2d v1, v1, #52
+	WORD $0x4f745400 // shl.2d v0, v0, #52
+	WORD $0x6e61dc81 // fmul.2d v1, v4, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
 	WORD $0x0e616824 // fcvtn v4.2s, v1.2d
 	WORD $0x4e616804 // fcvtn2 v4.4s, v0.2d
 
@@ -1303,110 +1303,110 @@ one:
 	WORD $0x4e617b42 // fcvtl2 v2.2d, v26.4s
 	WORD $0x0e617a7e // fcvtl v30.2d, v19.2s
 	WORD $0x4e617a7d // fcvtl2 v29.2d, v19.4s
-	WORD $0x4e6fd621 // fadd v1.2d, v17.2d, v15.2d
-	WORD $0x4e6fd440 // fadd v0.2d, v2.2d, v15.2d
-	WORD $0x6e61fe3c // fdiv v28.2d, v17.2d, v1.2d
-	WORD $0x6e60fc5b // fdiv v27.2d, v2.2d, v0.2d
-	WORD $0x6e7cdf9a // fmul v26.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf73 // fmul v19.2d, v27.2d, v27.2d
+	WORD $0x4e6fd621 // fadd.2d v1, v17, v15
+	WORD $0x4e6fd440 // fadd.2d v0, v2, v15
+	WORD $0x6e61fe3c // fdiv.2d v28, v17, v1
+	WORD $0x6e60fc5b // fdiv.2d v27, v2, v0
+	WORD $0x6e7cdf9a // fmul.2d v26, v28, v28
+	WORD $0x6e7bdf73 // fmul.2d v19, v27, v27
 	FMOVQ 544(R26), F0
 	FMOVQ 560(R26), F17
 	FMOVQ 560(R26), F2
-	WORD $0x4e60cf51 // fmla v17.2d, v26.2d, v0.2d
-	WORD $0x4e60ce62 // fmla v2.2d, v19.2d, v0.2d
+	WORD $0x4e60cf51 // fmla.2d v17, v26, v0
+	WORD $0x4e60ce62 // fmla.2d v2, v19, v0
 	FMOVQ 576(R26), F1
 	FMOVQ 576(R26), F0
-	WORD $0x4e71cf41 // fmla v1.2d, v26.2d, v17.2d
-	WORD $0x4e62ce60 // fmla v0.2d, v19.2d, v2.2d
+	WORD $0x4e71cf41 // fmla.2d v1, v26, v17
+	WORD $0x4e62ce60 // fmla.2d v0, v19, v2
 	FMOVQ 592(R26), F17
 	FMOVQ 592(R26), F2
-	WORD $0x4e61cf51 // fmla v17.2d, v26.2d, v1.2d
-	WORD $0x4e60ce62 // fmla v2.2d, v19.2d, v0.2d
+	WORD $0x4e61cf51 // fmla.2d v17, v26, v1
+	WORD $0x4e60ce62 // fmla.2d v2, v19, v0
 	FMOVQ 608(R26), F1
 	FMOVQ 608(R26), F0
-	WORD $0x4e71cf41 // fmla v1.2d, v26.2d, v17.2d
-	WORD $0x4e62ce60 // fmla v0.2d, v19.2d, v2.2d
-	WORD $0x4e61cf9e // fmla v30.2d, v28.2d, v1.2d
-	WORD $0x4e60cf7d // fmla v29.2d, v27.2d, v0.2d
+	WORD $0x4e71cf41 // fmla.2d v1, v26, v17
+	WORD $0x4e62ce60 // fmla.2d v0, v19, v2
+	WORD $0x4e61cf9e // fmla.2d v30, v28, v1
+	WORD $0x4e60cf7d // fmla.2d v29, v27, v0
 
 	// 2^(y·log2) = P(f)·2^n
-	WORD $0x6e77dfc2 // fmul v2.2d, v30.2d, v23.2d
-	WORD $0x6e76dfa1 // fmul v1.2d, v29.2d, v22.2d
+	WORD $0x6e77dfc2 // fmul.2d v2, v30, v23
+	WORD $0x6e76dfa1 // fmul.2d v1, v29, v22
 	FMOVQ 624(R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 640(R26), F0
-	WORD $0x4e62f411 // fmax v17.2d, v0.2d, v2.2d
-	WORD $0x4e61f402 // fmax v2.2d, v0.2d, v1.2d
-	WORD $0x4e6ed63c // fadd v28.2d, v17.2d, v14.2d
-	WORD $0x4e6ed45b // fadd v27.2d, v2.2d, v14.2d
-	WORD $0x4eeed781 // fsub v1.2d, v28.2d, v14.2d
-	WORD $0x4eeed760 // fsub v0.2d, v27.2d, v14.2d
-	WORD $0x4ee1d63a // fsub v26.2d, v17.2d, v1.2d
-	WORD $0x4ee0d453 // fsub v19.2d, v2.2d, v0.2d
+	WORD $0x4e62f411 // fmax.2d v17, v0, v2
+	WORD $0x4e61f402 // fmax.2d v2, v0, v1
+	WORD $0x4e6ed63c // fadd.2d v28, v17, v14
+	WORD $0x4e6ed45b // fadd.2d v27, v2, v14
+	WORD $0x4eeed781 // fsub.2d v1, v28, v14
+	WORD $0x4eeed760 // fsub.2d v0, v27, v14
+	WORD $0x4ee1d63a // fsub.2d v26, v17, v1
+	WORD $0x4ee0d453 // fsub.2d v19, v2, v0
 	FMOVQ 672(R26), F2
 	FMOVQ 688(R26), F1
 	FMOVQ 688(R26), F0
-	WORD $0x4e62cf41 // fmla v1.2d, v26.2d, v2.2d
-	WORD $0x4e62ce60 // fmla v0.2d, v19.2d, v2.2d
+	WORD $0x4e62cf41 // fmla.2d v1, v26, v2
+	WORD $0x4e62ce60 // fmla.2d v0, v19, v2
 	FMOVQ 704(R26), F17
 	FMOVQ 704(R26), F2
-	WORD $0x4e61cf51 // fmla v17.2d, v26.2d, v1.2d
-	WORD $0x4e60ce62 // fmla v2.2d, v19.2d, v0.2d
+	WORD $0x4e61cf51 // fmla.2d v17, v26, v1
+	WORD $0x4e60ce62 // fmla.2d v2, v19, v0
 	FMOVQ 720(R26), F1
 	FMOVQ 720(R26), F0
-	WORD $0x4e71cf41 // fmla v1.2d, v26.2d, v17.2d
-	WORD $0x4e62ce60 // fmla v0.2d, v19.2d, v2.2d
+	WORD $0x4e71cf41 // fmla.2d v1, v26, v17
+	WORD $0x4e62ce60 // fmla.2d v0, v19, v2
 	FMOVQ 736(R26), F17
 	FMOVQ 736(R26), F2
-	WORD $0x4e61cf51 // fmla v17.2d, v26.2d, v1.2d
-	WORD $0x4e60ce62 // fmla v2.2d, v19.2d, v0.2d
+	WORD $0x4e61cf51 // fmla.2d v17, v26, v1
+	WORD $0x4e60ce62 // fmla.2d v2, v19, v0
 	FMOVQ 752(R26), F1
 	FMOVQ 752(R26), F0
-	WORD $0x4e71cf41 // fmla v1.2d, v26.2d, v17.2d
-	WORD $0x4e62ce60 // fmla v0.2d, v19.2d, v2.2d
+	WORD $0x4e71cf41 // fmla.2d v1, v26, v17
+	WORD $0x4e62ce60 // fmla.2d v0, v19, v2
 	FMOVQ 768(R26), F17
 	FMOVQ 768(R26), F2
-	WORD $0x4e61cf51 // fmla v17.2d, v26.2d, v1.2d
-	WORD $0x4e60ce62 // fmla v2.2d, v19.2d, v0.2d
-	WORD $0x4ef28781 // add v1.2d, v28.2d, v18.2d
-	WORD $0x4ef28760 // add v0.2d, v27.2d, v18.2d
-	WORD $0x4f745421 // shl v1.2d, v1.2d, #52
-	WORD $0x4f745400 // shl v0.2d, v0.2d, #52
-	WORD $0x6e61de21 // fmul v1.2d, v17.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
+	WORD $0x4e61cf51 // fmla.2d v17, v26, v1
+	WORD $0x4e60ce62 // fmla.2d v2, v19, v0
+	WORD $0x4ef28781 // add.2d v1, v28, v18
+	WORD $0x4ef28760 // add.2d v0, v27, v18
+	WORD $0x4f745421 // shl.2d v1, v1, #52
+	WORD $0x4f745400 // shl.2d v0, v0, #52
+	WORD $0x6e61de21 // fmul.2d v1, v17, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
 	WORD $0x0e616822 // fcvtn v2.2s, v1.2d
 	WORD $0x4e616802 // fcvtn2 v2.4s, v0.2d
 
 	// 0^y, ∞^y, NaN; the sign of an odd power; NaN if x is negative and finite and y is not an integer.
 	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4e20e601 // fcmeq v1.4s, v16.4s, v0.4s
-	WORD $0x4e20e4c0 // fcmeq v0.4s, v6.4s, v0.4s
-	WORD $0x6ea11da4 // bit v4.16b, v13.16b, v1.16b
-	WORD $0x6ea01da2 // bit v2.16b, v13.16b, v0.16b
-	WORD $0x4e2ce610 // fcmeq v16.4s, v16.4s, v12.4s
-	WORD $0x4e2ce4c6 // fcmeq v6.4s, v6.4s, v12.4s
-	WORD $0x6eb01d64 // bit v4.16b, v11.16b, v16.16b
-	WORD $0x6ea61d62 // bit v2.16b, v11.16b, v6.16b
-	WORD $0x4e2a1ce1 // and v1.16b, v7.16b, v10.16b
-	WORD $0x4e2a1ca0 // and v0.16b, v5.16b, v10.16b
-	WORD $0x4ea11c84 // orr v4.16b, v4.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4e20e601 // fcmeq.4s v1, v16, v0
+	WORD $0x4e20e4c0 // fcmeq.4s v0, v6, v0
+	WORD $0x6ea11da4 // bit.16b v4, v13, v1
+	WORD $0x6ea01da2 // bit.16b v2, v13, v0
+	WORD $0x4e2ce610 // fcmeq.4s v16, v16, v12
+	WORD $0x4e2ce4c6 // fcmeq.4s v6, v6, v12
+	WORD $0x6eb01d64 // bit.16b v4, v11, v16
+	WORD $0x6ea61d62 // bit.16b v2, v11, v6
+	WORD $0x4e2a1ce1 // and.16b v1, v7, v10
+	WORD $0x4e2a1ca0 // and.16b v0, v5, v10
+	WORD $0x4ea11c84 // orr.16b v4, v4, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x6ea7e401 // fcmgt v1.4s, v0.4s, v7.4s
-	WORD $0x6ea5e400 // fcmgt v0.4s, v0.4s, v5.4s
-	WORD $0x4e281c21 // and v1.16b, v1.16b, v8.16b
-	WORD $0x4e281c00 // and v0.16b, v0.16b, v8.16b
-	WORD $0x4e701c21 // bic v1.16b, v1.16b, v16.16b
-	WORD $0x4e661c00 // bic v0.16b, v0.16b, v6.16b
-	WORD $0x4ea11c84 // orr v4.16b, v4.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
-	WORD $0x4e27e4e0 // fcmeq v0.4s, v7.4s, v7.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e25e4a0 // fcmeq v0.4s, v5.4s, v5.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11c81 // orr v1.16b, v4.16b, v1.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x6ea7e401 // fcmgt.4s v1, v0, v7
+	WORD $0x6ea5e400 // fcmgt.4s v0, v0, v5
+	WORD $0x4e281c21 // and.16b v1, v1, v8
+	WORD $0x4e281c00 // and.16b v0, v0, v8
+	WORD $0x4e701c21 // bic.16b v1, v1, v16
+	WORD $0x4e661c00 // bic.16b v0, v0, v6
+	WORD $0x4ea11c84 // orr.16b v4, v4, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
+	WORD $0x4e27e4e0 // fcmeq.4s v0, v7, v7
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e25e4a0 // fcmeq.4s v0, v5, v5
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11c81 // orr.16b v1, v4, v1
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -1452,114 +1452,114 @@ rest:
 
 masked1:
 	FMOVQ (R26), F0
-	WORD $0x4e201ce5 // and v5.16b, v7.16b, v0.16b
-	WORD $0x4e201cc4 // and v4.16b, v6.16b, v0.16b
+	WORD $0x4e201ce5 // and.16b v5, v7, v0
+	WORD $0x4e201cc4 // and.16b v4, v6, v0
 
 	// Lift what is below the normal numbers.
-	WORD $0x6ea5e530 // fcmgt v16.4s, v9.4s, v5.4s
-	WORD $0x6ea4e529 // fcmgt v9.4s, v9.4s, v4.4s
-	WORD $0x6e23dca0 // fmul v0.4s, v5.4s, v3.4s
-	WORD $0x6e23dc82 // fmul v2.4s, v4.4s, v3.4s
+	WORD $0x6ea5e530 // fcmgt.4s v16, v9, v5
+	WORD $0x6ea4e529 // fcmgt.4s v9, v9, v4
+	WORD $0x6e23dca0 // fmul.4s v0, v5, v3
+	WORD $0x6e23dc82 // fmul.4s v2, v4, v3
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
-	WORD $0x6eb01c01 // bit v1.16b, v0.16b, v16.16b
+	WORD $0x6eb01c01 // bit.16b v1, v0, v16
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x6ea91c40 // bit v0.16b, v2.16b, v9.16b
+	WORD $0x6ea91c40 // bit.16b v0, v2, v9
 
 	// x = (1+t)·2^e
-	WORD $0x6eb58433 // sub v19.4s, v1.4s, v21.4s
-	WORD $0x6eb58411 // sub v17.4s, v0.4s, v21.4s
-	WORD $0x4f290661 // sshr v1.4s, v19.4s, #23
-	WORD $0x4f290620 // sshr v0.4s, v17.4s, #23
-	WORD $0x4e21d823 // scvtf v3.4s, v1.4s
-	WORD $0x4e21d802 // scvtf v2.4s, v0.4s
-	WORD $0x4e391e01 // and v1.16b, v16.16b, v25.16b
-	WORD $0x4e391d20 // and v0.16b, v9.16b, v25.16b
-	WORD $0x4ea1d469 // fsub v9.4s, v3.4s, v1.4s
-	WORD $0x4ea0d450 // fsub v16.4s, v2.4s, v0.4s
-	WORD $0x4e381e60 // and v0.16b, v19.16b, v24.16b
-	WORD $0x4e381e21 // and v1.16b, v17.16b, v24.16b
-	WORD $0x4eb58400 // add v0.4s, v0.4s, v21.4s
-	WORD $0x4eb58421 // add v1.4s, v1.4s, v21.4s
-	WORD $0x4eb4d400 // fsub v0.4s, v0.4s, v20.4s
-	WORD $0x4eb4d431 // fsub v17.4s, v1.4s, v20.4s
+	WORD $0x6eb58433 // sub.4s v19, v1, v21
+	WORD $0x6eb58411 // sub.4s v17, v0, v21
+	WORD $0x4f290661 // sshr.4s v1, v19, #23
+	WORD $0x4f290620 // sshr.4s v0, v17, #23
+	WORD $0x4e21d823 // scvtf.4s v3, v1
+	WORD $0x4e21d802 // scvtf.4s v2, v0
+	WORD $0x4e391e01 // and.16b v1, v16, v25
+	WORD $0x4e391d20 // and.16b v0, v9, v25
+	WORD $0x4ea1d469 // fsub.4s v9, v3, v1
+	WORD $0x4ea0d450 // fsub.4s v16, v2, v0
+	WORD $0x4e381e60 // and.16b v0, v19, v24
+	WORD $0x4e381e21 // and.16b v1, v17, v24
+	WORD $0x4eb58400 // add.4s v0, v0, v21
+	WORD $0x4eb58421 // add.4s v1, v1, v21
+	WORD $0x4eb4d400 // fsub.4s v0, v0, v20
+	WORD $0x4eb4d431 // fsub.4s v17, v1, v20
 
 	// log2((1+t)·2^e) = e + s·P(s²) with s = t/(2+t)
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	WORD $0x0e617939 // fcvtl v25.2d, v9.2s
 	WORD $0x4e617938 // fcvtl2 v24.2d, v9.4s
-	WORD $0x4e6fd461 // fadd v1.2d, v3.2d, v15.2d
-	WORD $0x4e6fd440 // fadd v0.2d, v2.2d, v15.2d
-	WORD $0x6e61fc75 // fdiv v21.2d, v3.2d, v1.2d
-	WORD $0x6e60fc54 // fdiv v20.2d, v2.2d, v0.2d
-	WORD $0x6e75deb3 // fmul v19.2d, v21.2d, v21.2d
-	WORD $0x6e74de89 // fmul v9.2d, v20.2d, v20.2d
+	WORD $0x4e6fd461 // fadd.2d v1, v3, v15
+	WORD $0x4e6fd440 // fadd.2d v0, v2, v15
+	WORD $0x6e61fc75 // fdiv.2d v21, v3, v1
+	WORD $0x6e60fc54 // fdiv.2d v20, v2, v0
+	WORD $0x6e75deb3 // fmul.2d v19, v21, v21
+	WORD $0x6e74de89 // fmul.2d v9, v20, v20
 	FMOVQ 544(R26), F0
 	FMOVQ 560(R26), F3
 	FMOVQ 560(R26), F2
-	WORD $0x4e60ce63 // fmla v3.2d, v19.2d, v0.2d
-	WORD $0x4e60cd22 // fmla v2.2d, v9.2d, v0.2d
+	WORD $0x4e60ce63 // fmla.2d v3, v19, v0
+	WORD $0x4e60cd22 // fmla.2d v2, v9, v0
 	FMOVQ 576(R26), F1
 	FMOVQ 576(R26), F0
-	WORD $0x4e63ce61 // fmla v1.2d, v19.2d, v3.2d
-	WORD $0x4e62cd20 // fmla v0.2d, v9.2d, v2.2d
+	WORD $0x4e63ce61 // fmla.2d v1, v19, v3
+	WORD $0x4e62cd20 // fmla.2d v0, v9, v2
 	FMOVQ 592(R26), F3
 	FMOVQ 592(R26), F2
-	WORD $0x4e61ce63 // fmla v3.2d, v19.2d, v1.2d
-	WORD $0x4e60cd22 // fmla v2.2d, v9.2d, v0.2d
+	WORD $0x4e61ce63 // fmla.2d v3, v19, v1
+	WORD $0x4e60cd22 // fmla.2d v2, v9, v0
 	FMOVQ 608(R26), F1
 	FMOVQ 608(R26), F0
-	WORD $0x4e63ce61 // fmla v1.2d, v19.2d, v3.2d
-	WORD $0x4e62cd20 // fmla v0.2d, v9.2d, v2.2d
-	WORD $0x4e61ceb9 // fmla v25.2d, v21.2d, v1.2d
-	WORD $0x4e60ce98 // fmla v24.2d, v20.2d, v0.2d
+	WORD $0x4e63ce61 // fmla.2d v1, v19, v3
+	WORD $0x4e62cd20 // fmla.2d v0, v9, v2
+	WORD $0x4e61ceb9 // fmla.2d v25, v21, v1
+	WORD $0x4e60ce98 // fmla.2d v24, v20, v0
 
 	// 2^(y·log2) = P(f)·2^n
-	WORD $0x6e77df22 // fmul v2.2d, v25.2d, v23.2d
-	WORD $0x6e76df01 // fmul v1.2d, v24.2d, v22.2d
+	WORD $0x6e77df22 // fmul.2d v2, v25, v23
+	WORD $0x6e76df01 // fmul.2d v1, v24, v22
 	FMOVQ 624(R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 640(R26), F0
-	WORD $0x4e62f403 // fmax v3.2d, v0.2d, v2.2d
-	WORD $0x4e61f402 // fmax v2.2d, v0.2d, v1.2d
-	WORD $0x4e6ed475 // fadd v21.2d, v3.2d, v14.2d
-	WORD $0x4e6ed454 // fadd v20.2d, v2.2d, v14.2d
-	WORD $0x4eeed6a1 // fsub v1.2d, v21.2d, v14.2d
-	WORD $0x4eeed680 // fsub v0.2d, v20.2d, v14.2d
-	WORD $0x4ee1d473 // fsub v19.2d, v3.2d, v1.2d
-	WORD $0x4ee0d449 // fsub v9.2d, v2.2d, v0.2d
+	WORD $0x4e62f403 // fmax.2d v3, v0, v2
+	WORD $0x4e61f402 // fmax.2d v2, v0, v1
+	WORD $0x4e6ed475 // fadd.2d v21, v3, v14
+	WORD $0x4e6ed454 // fadd.2d v20, v2, v14
+	WORD $0x4eeed6a1 // fsub.2d v1, v21, v14
+	WORD $0x4eeed680 // fsub.2d v0, v20, v14
+	WORD $0x4ee1d473 // fsub.2d v19, v3, v1
+	WORD $0x4ee0d449 // fsub.2d v9, v2, v0
 	FMOVQ 672(R26), F2
 	FMOVQ 688(R26), F1
 	FMOVQ 688(R26), F0
-	WORD $0x4e62ce61 // fmla v1.2d, v19.2d, v2.2d
-	WORD $0x4e62cd20 // fmla v0.2d, v9.2d, v2.2d
+	WORD $0x4e62ce61 // fmla.2d v1, v19, v2
+	WORD $0x4e62cd20 // fmla.2d v0, v9, v2
 	FMOVQ 704(R26), F3
 	FMOVQ 704(R26), F2
-	WORD $0x4e61ce63 // fmla v3.2d, v19.2d, v1.2d
-	WORD $0x4e60cd22 // fmla v2.2d, v9.2d, v0.2d
+	WORD $0x4e61ce63 // fmla.2d v3, v19, v1
+	WORD $0x4e60cd22 // fmla.2d v2, v9, v0
 	FMOVQ 720(R26), F1
 	FMOVQ 720(R26), F0
-	WORD $0x4e63ce61 // fmla v1.2d, v19.2d, v3.2d
-	WORD $0x4e62cd20 // fmla v0.2d, v9.2d, v2.2d
+	WORD $0x4e63ce61 // fmla.2d v1, v19, v3
+	WORD $0x4e62cd20 // fmla.2d v0, v9, v2
 	FMOVQ 736(R26), F3
 	FMOVQ 736(R26), F2
-	WORD $0x4e61ce63 // fmla v3.2d, v19.2d, v1.2d
-	WORD $0x4e60cd22 // fmla v2.2d, v9.2d, v0.2d
+	WORD $0x4e61ce63 // fmla.2d v3, v19, v1
+	WORD $0x4e60cd22 // fmla.2d v2, v9, v0
 	FMOVQ 752(R26), F1
 	FMOVQ 752(R26), F0
-	WORD $0x4e63ce61 // fmla v1.2d, v19.2d, v3.2d
-	WORD $0x4e62cd20 // fmla v0.2d, v9.2d, v2.2d
+	WORD $0x4e63ce61 // fmla.2d v1, v19, v3
+	WORD $0x4e62cd20 // fmla.2d v0, v9, v2
 	FMOVQ 768(R26), F3
 	FMOVQ 768(R26), F2
-	WORD $0x4e61ce63 // fmla v3.2d, v19.2d, v1.2d
-	WORD $0x4e60cd22 // fmla v2.2d, v9.2d, v0.2d
-	WORD $0x4ef286a1 // add v1.2d, v21.2d, v18.2d
-	WORD $0x4ef28680 // add v0.2d, v20.2d, v18.2d
-	WORD $0x4f745421 // shl v1.2d, v1.2d, #52
-	WORD $0x4f745400 // shl v0.2d, v0.2d, #52
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
+	WORD $0x4e61ce63 // fmla.2d v3, v19, v1
+	WORD $0x4e60cd22 // fmla.2d v2, v9, v0
+	WORD $0x4ef286a1 // add.2d v1, v21, v18
+	WORD $0x4ef28680 // add.2d v0, v20, v18
+	WORD $0x4f745421 // shl.2d v1, v1, #52
+	WORD $0x4f745400 // shl.2d v0, v0, #52
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
 	WORD $0x0e616829 // fcvtn v9.2s, v1.2d
 	WORD $0x4e616809 // fcvtn2 v9.4s, v0.2d
 
@@ -1568,110 +1568,110 @@ masked1:
 	WORD $0x4e617a22 // fcvtl2 v2.2d, v17.4s
 	WORD $0x0e617a15 // fcvtl v21.2d, v16.2s
 	WORD $0x4e617a14 // fcvtl2 v20.2d, v16.4s
-	WORD $0x4e6fd461 // fadd v1.2d, v3.2d, v15.2d
-	WORD $0x4e6fd440 // fadd v0.2d, v2.2d, v15.2d
-	WORD $0x6e61fc73 // fdiv v19.2d, v3.2d, v1.2d
-	WORD $0x6e60fc51 // fdiv v17.2d, v2.2d, v0.2d
-	WORD $0x6e73de70 // fmul v16.2d, v19.2d, v19.2d
-	WORD $0x6e71de2f // fmul v15.2d, v17.2d, v17.2d
+	WORD $0x4e6fd461 // fadd.2d v1, v3, v15
+	WORD $0x4e6fd440 // fadd.2d v0, v2, v15
+	WORD $0x6e61fc73 // fdiv.2d v19, v3, v1
+	WORD $0x6e60fc51 // fdiv.2d v17, v2, v0
+	WORD $0x6e73de70 // fmul.2d v16, v19, v19
+	WORD $0x6e71de2f // fmul.2d v15, v17, v17
 	FMOVQ 544(R26), F0
 	FMOVQ 560(R26), F3
 	FMOVQ 560(R26), F2
-	WORD $0x4e60ce03 // fmla v3.2d, v16.2d, v0.2d
-	WORD $0x4e60cde2 // fmla v2.2d, v15.2d, v0.2d
+	WORD $0x4e60ce03 // fmla.2d v3, v16, v0
+	WORD $0x4e60cde2 // fmla.2d v2, v15, v0
 	FMOVQ 576(R26), F1
 	FMOVQ 576(R26), F0
-	WORD $0x4e63ce01 // fmla v1.2d, v16.2d, v3.2d
-	WORD $0x4e62cde0 // fmla v0.2d, v15.2d, v2.2d
+	WORD $0x4e63ce01 // fmla.2d v1, v16, v3
+	WORD $0x4e62cde0 // fmla.2d v0, v15, v2
 	FMOVQ 592(R26), F3
 	FMOVQ 592(R26), F2
-	WORD $0x4e61ce03 // fmla v3.2d, v16.2d, v1.2d
-	WORD $0x4e60cde2 // fmla v2.2d, v15.2d, v0.2d
+	WORD $0x4e61ce03 // fmla.2d v3, v16, v1
+	WORD $0x4e60cde2 // fmla.2d v2, v15, v0
 	FMOVQ 608(R26), F1
 	FMOVQ 608(R26), F0
-	WORD $0x4e63ce01 // fmla v1.2d, v16.2d, v3.2d
-	WORD $0x4e62cde0 // fmla v0.2d, v15.2d, v2.2d
-	WORD $0x4e61ce75 // fmla v21.2d, v19.2d, v1.2d
-	WORD $0x4e60ce34 // fmla v20.2d, v17.2d, v0.2d
+	WORD $0x4e63ce01 // fmla.2d v1, v16, v3
+	WORD $0x4e62cde0 // fmla.2d v0, v15, v2
+	WORD $0x4e61ce75 // fmla.2d v21, v19, v1
+	WORD $0x4e60ce34 // fmla.2d v20, v17, v0
 
 	// 2^(y·log2) = P(f)·2^n
-	WORD $0x6e77dea2 // fmul v2.2d, v21.2d, v23.2d
-	WORD $0x6e76de81 // fmul v1.2d, v20.2d, v22.2d
+	WORD $0x6e77dea2 // fmul.2d v2, v21, v23
+	WORD $0x6e76de81 // fmul.2d v1, v20, v22
 	FMOVQ 624(R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 640(R26), F0
-	WORD $0x4e62f403 // fmax v3.2d, v0.2d, v2.2d
-	WORD $0x4e61f402 // fmax v2.2d, v0.2d, v1.2d
-	WORD $0x4e6ed471 // fadd v17.2d, v3.2d, v14.2d
-	WORD $0x4e6ed450 // fadd v16.2d, v2.2d, v14.2d
-	WORD $0x4eeed621 // fsub v1.2d, v17.2d, v14.2d
-	WORD $0x4eeed600 // fsub v0.2d, v16.2d, v14.2d
-	WORD $0x4ee1d46f // fsub v15.2d, v3.2d, v1.2d
-	WORD $0x4ee0d44e // fsub v14.2d, v2.2d, v0.2d
+	WORD $0x4e62f403 // fmax.2d v3, v0, v2
+	WORD $0x4e61f402 // fmax.2d v2, v0, v1
+	WORD $0x4e6ed471 // fadd.2d v17, v3, v14
+	WORD $0x4e6ed450 // fadd.2d v16, v2, v14
+	WORD $0x4eeed621 // fsub.2d v1, v17, v14
+	WORD $0x4eeed600 // fsub.2d v0, v16, v14
+	WORD $0x4ee1d46f // fsub.2d v15, v3, v1
+	WORD $0x4ee0d44e // fsub.2d v14, v2, v0
 	FMOVQ 672(R26), F2
 	FMOVQ 688(R26), F1
 	FMOVQ 688(R26), F0
-	WORD $0x4e62cde1 // fmla v1.2d, v15.2d, v2.2d
-	WORD $0x4e62cdc0 // fmla v0.2d, v14.2d, v2.2d
+	WORD $0x4e62cde1 // fmla.2d v1, v15, v2
+	WORD $0x4e62cdc0 // fmla.2d v0, v14, v2
 	FMOVQ 704(R26), F3
 	FMOVQ 704(R26), F2
-	WORD $0x4e61cde3 // fmla v3.2d, v15.2d, v1.2d
-	WORD $0x4e60cdc2 // fmla v2.2d, v14.2d, v0.2d
+	WORD $0x4e61cde3 // fmla.2d v3, v15, v1
+	WORD $0x4e60cdc2 // fmla.2d v2, v14, v0
 	FMOVQ 720(R26), F1
 	FMOVQ 720(R26), F0
-	WORD $0x4e63cde1 // fmla v1.2d, v15.2d, v3.2d
-	WORD $0x4e62cdc0 // fmla v0.2d, v14.2d, v2.2d
+	WORD $0x4e63cde1 // fmla.2d v1, v15, v3
+	WORD $0x4e62cdc0 // fmla.2d v0, v14, v2
 	FMOVQ 736(R26), F3
 	FMOVQ 736(R26), F2
-	WORD $0x4e61cde3 // fmla v3.2d, v15.2d, v1.2d
-	WORD $0x4e60cdc2 // fmla v2.2d, v14.2d, v0.2d
+	WORD $0x4e61cde3 // fmla.2d v3, v15, v1
+	WORD $0x4e60cdc2 // fmla.2d v2, v14, v0
 	FMOVQ 752(R26), F1
 	FMOVQ 752(R26), F0
-	WORD $0x4e63cde1 // fmla v1.2d, v15.2d, v3.2d
-	WORD $0x4e62cdc0 // fmla v0.2d, v14.2d, v2.2d
+	WORD $0x4e63cde1 // fmla.2d v1, v15, v3
+	WORD $0x4e62cdc0 // fmla.2d v0, v14, v2
 	FMOVQ 768(R26), F3
 	FMOVQ 768(R26), F2
-	WORD $0x4e61cde3 // fmla v3.2d, v15.2d, v1.2d
-	WORD $0x4e60cdc2 // fmla v2.2d, v14.2d, v0.2d
-	WORD $0x4ef28621 // add v1.2d, v17.2d, v18.2d
-	WORD $0x4ef28600 // add v0.2d, v16.2d, v18.2d
-	WORD $0x4f745421 // shl v1.2d, v1.2d, #52
-	WORD $0x4f745400 // shl v0.2d, v0.2d, #52
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
+	WORD $0x4e61cde3 // fmla.2d v3, v15, v1
+	WORD $0x4e60cdc2 // fmla.2d v2, v14, v0
+	WORD $0x4ef28621 // add.2d v1, v17, v18
+	WORD $0x4ef28600 // add.2d v0, v16, v18
+	WORD $0x4f745421 // shl.2d v1, v1, #52
+	WORD $0x4f745400 // shl.2d v0, v0, #52
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
 	WORD $0x0e616822 // fcvtn v2.2s, v1.2d
 	WORD $0x4e616802 // fcvtn2 v2.4s, v0.2d
 
 	// 0^y, ∞^y, NaN; the sign of an odd power; NaN if x is negative and finite and y is not an integer.
 	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4e20e4a1 // fcmeq v1.4s, v5.4s, v0.4s
-	WORD $0x4e20e480 // fcmeq v0.4s, v4.4s, v0.4s
-	WORD $0x6ea11da9 // bit v9.16b, v13.16b, v1.16b
-	WORD $0x6ea01da2 // bit v2.16b, v13.16b, v0.16b
-	WORD $0x4e2ce4a5 // fcmeq v5.4s, v5.4s, v12.4s
-	WORD $0x4e2ce484 // fcmeq v4.4s, v4.4s, v12.4s
-	WORD $0x6ea51d69 // bit v9.16b, v11.16b, v5.16b
-	WORD $0x6ea41d62 // bit v2.16b, v11.16b, v4.16b
-	WORD $0x4e2a1ce1 // and v1.16b, v7.16b, v10.16b
-	WORD $0x4e2a1cc0 // and v0.16b, v6.16b, v10.16b
-	WORD $0x4ea11d23 // orr v3.16b, v9.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4e20e4a1 // fcmeq.4s v1, v5, v0
+	WORD $0x4e20e480 // fcmeq.4s v0, v4, v0
+	WORD $0x6ea11da9 // bit.16b v9, v13, v1
+	WORD $0x6ea01da2 // bit.16b v2, v13, v0
+	WORD $0x4e2ce4a5 // fcmeq.4s v5, v5, v12
+	WORD $0x4e2ce484 // fcmeq.4s v4, v4, v12
+	WORD $0x6ea51d69 // bit.16b v9, v11, v5
+	WORD $0x6ea41d62 // bit.16b v2, v11, v4
+	WORD $0x4e2a1ce1 // and.16b v1, v7, v10
+	WORD $0x4e2a1cc0 // and.16b v0, v6, v10
+	WORD $0x4ea11d23 // orr.16b v3, v9, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x6ea7e401 // fcmgt v1.4s, v0.4s, v7.4s
-	WORD $0x6ea6e400 // fcmgt v0.4s, v0.4s, v6.4s
-	WORD $0x4e281c21 // and v1.16b, v1.16b, v8.16b
-	WORD $0x4e281c00 // and v0.16b, v0.16b, v8.16b
-	WORD $0x4e651c21 // bic v1.16b, v1.16b, v5.16b
-	WORD $0x4e641c00 // bic v0.16b, v0.16b, v4.16b
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
-	WORD $0x4e27e4e0 // fcmeq v0.4s, v7.4s, v7.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e26e4c0 // fcmeq v0.4s, v6.4s, v6.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x6ea7e401 // fcmgt.4s v1, v0, v7
+	WORD $0x6ea6e400 // fcmgt.4s v0, v0, v6
+	WORD $0x4e281c21 // and.16b v1, v1, v8
+	WORD $0x4e281c00 // and.16b v0, v0, v8
+	WORD $0x4e651c21 // bic.16b v1, v1, v5
+	WORD $0x4e641c00 // bic.16b v0, v0, v4
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
+	WORD $0x4e27e4e0 // fcmeq.4s v0, v7, v7
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e26e4c0 // fcmeq.4s v0, v6, v6
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -1724,72 +1724,72 @@ one:
 	CMP $8, R2
 	BLT rest
 	FLDPQ (R1), (F1, F0)
-	WORD $0x6e26dc2e // fmul v14.4s, v1.4s, v6.4s
-	WORD $0x6e26dc08 // fmul v8.4s, v0.4s, v6.4s
+	WORD $0x6e26dc2e // fmul.4s v14, v1, v6
+	WORD $0x6e26dc08 // fmul.4s v8, v0, v6
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e2a1dc1 // and v1.16b, v14.16b, v10.16b
-	WORD $0x4e2a1d02 // and v2.16b, v8.16b, v10.16b
+	WORD $0x4e2a1dc1 // and.16b v1, v14, v10
+	WORD $0x4e2a1d02 // and.16b v2, v8, v10
 	FMOVQ 800(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e29dc30 // fmul v16.4s, v1.4s, v9.4s
-	WORD $0x6e29dc0f // fmul v15.4s, v0.4s, v9.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e29dc30 // fmul.4s v16, v1, v9
+	WORD $0x6e29dc0f // fmul.4s v15, v0, v9
 
 	// x = e·ln 2 + r
-	WORD $0x6e24de01 // fmul v1.4s, v16.4s, v4.4s
-	WORD $0x6e24dde0 // fmul v0.4s, v15.4s, v4.4s
-	WORD $0x4e218831 // frintn v17.4s, v1.4s
-	WORD $0x4e218805 // frintn v5.4s, v0.4s
-	WORD $0x4eb1cdb0 // fmls v16.4s, v13.4s, v17.4s
-	WORD $0x4ea5cdaf // fmls v15.4s, v13.4s, v5.4s
-	WORD $0x4eb1cd90 // fmls v16.4s, v12.4s, v17.4s
-	WORD $0x4ea5cd8f // fmls v15.4s, v12.4s, v5.4s
+	WORD $0x6e24de01 // fmul.4s v1, v16, v4
+	WORD $0x6e24dde0 // fmul.4s v0, v15, v4
+	WORD $0x4e218831 // frintn.4s v17, v1
+	WORD $0x4e218805 // frintn.4s v5, v0
+	WORD $0x4eb1cdb0 // fmls.4s v16, v13, v17
+	WORD $0x4ea5cdaf // fmls.4s v15, v13, v5
+	WORD $0x4eb1cd90 // fmls.4s v16, v12, v17
+	WORD $0x4ea5cd8f // fmls.4s v15, v12, v5
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce03 // fmla v3.4s, v16.4s, v0.4s
-	WORD $0x4e20cde2 // fmla v2.4s, v15.4s, v0.4s
+	WORD $0x4e20ce03 // fmla.4s v3, v16, v0
+	WORD $0x4e20cde2 // fmla.4s v2, v15, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce01 // fmla v1.4s, v16.4s, v3.4s
-	WORD $0x4e22cde0 // fmla v0.4s, v15.4s, v2.4s
+	WORD $0x4e23ce01 // fmla.4s v1, v16, v3
+	WORD $0x4e22cde0 // fmla.4s v0, v15, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce03 // fmla v3.4s, v16.4s, v1.4s
-	WORD $0x4e20cde2 // fmla v2.4s, v15.4s, v0.4s
+	WORD $0x4e21ce03 // fmla.4s v3, v16, v1
+	WORD $0x4e20cde2 // fmla.4s v2, v15, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce01 // fmla v1.4s, v16.4s, v3.4s
-	WORD $0x4e22cde0 // fmla v0.4s, v15.4s, v2.4s
-	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
-	WORD $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
-	WORD $0x4e21ce10 // fmla v16.4s, v16.4s, v1.4s
-	WORD $0x4e20cdef // fmla v15.4s, v15.4s, v0.4s
-	WORD $0x4e21aa21 // fcvtns v1.4s, v17.4s
-	WORD $0x4e21a8a0 // fcvtns v0.4s, v5.4s
+	WORD $0x4e23ce01 // fmla.4s v1, v16, v3
+	WORD $0x4e22cde0 // fmla.4s v0, v15, v2
+	WORD $0x6e30dc21 // fmul.4s v1, v1, v16
+	WORD $0x6e2fdc00 // fmul.4s v0, v0, v15
+	WORD $0x4e21ce10 // fmla.4s v16, v16, v1
+	WORD $0x4e20cdef // fmla.4s v15, v15, v0
+	WORD $0x4e21aa21 // fcvtns.4s v1, v17
+	WORD $0x4e21a8a0 // fcvtns.4s v0, v5
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eab8425 // add v5.4s, v1.4s, v11.4s
-	WORD $0x4eab8401 // add v1.4s, v0.4s, v11.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eab8425 // add.4s v5, v1, v11
+	WORD $0x4eab8401 // add.4s v1, v0, v11
 	FMOVQ 176(R26), F0
-	WORD $0x4ea5d403 // fsub v3.4s, v0.4s, v5.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea5ce03 // fmls v3.4s, v16.4s, v5.4s
-	WORD $0x4ea1cde2 // fmls v2.4s, v15.4s, v1.4s
+	WORD $0x4ea5d403 // fsub.4s v3, v0, v5
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea5ce03 // fmls.4s v3, v16, v5
+	WORD $0x4ea1cde2 // fmls.4s v2, v15, v1
 	FMOVQ 832(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e271dc1 // and v1.16b, v14.16b, v7.16b
-	WORD $0x4e271d00 // and v0.16b, v8.16b, v7.16b
-	WORD $0x4ea11c61 // orr v1.16b, v3.16b, v1.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e271dc1 // and.16b v1, v14, v7
+	WORD $0x4e271d00 // and.16b v0, v8, v7
+	WORD $0x4ea11c61 // orr.16b v1, v3, v1
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -1834,72 +1834,72 @@ rest:
 	VLD1.P 4(R15), V0.S[3]
 
 masked1:
-	WORD $0x6e26dc28 // fmul v8.4s, v1.4s, v6.4s
-	WORD $0x6e26dc06 // fmul v6.4s, v0.4s, v6.4s
+	WORD $0x6e26dc28 // fmul.4s v8, v1, v6
+	WORD $0x6e26dc06 // fmul.4s v6, v0, v6
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e2a1d01 // and v1.16b, v8.16b, v10.16b
-	WORD $0x4e2a1cc2 // and v2.16b, v6.16b, v10.16b
+	WORD $0x4e2a1d01 // and.16b v1, v8, v10
+	WORD $0x4e2a1cc2 // and.16b v2, v6, v10
 	FMOVQ 800(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e29dc2a // fmul v10.4s, v1.4s, v9.4s
-	WORD $0x6e29dc09 // fmul v9.4s, v0.4s, v9.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e29dc2a // fmul.4s v10, v1, v9
+	WORD $0x6e29dc09 // fmul.4s v9, v0, v9
 
 	// x = e·ln 2 + r
-	WORD $0x6e24dd41 // fmul v1.4s, v10.4s, v4.4s
-	WORD $0x6e24dd20 // fmul v0.4s, v9.4s, v4.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5cdaa // fmls v10.4s, v13.4s, v5.4s
-	WORD $0x4ea4cda9 // fmls v9.4s, v13.4s, v4.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	WORD $0x4ea4cd89 // fmls v9.4s, v12.4s, v4.4s
+	WORD $0x6e24dd41 // fmul.4s v1, v10, v4
+	WORD $0x6e24dd20 // fmul.4s v0, v9, v4
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5cdaa // fmls.4s v10, v13, v5
+	WORD $0x4ea4cda9 // fmls.4s v9, v13, v4
+	WORD $0x4ea5cd8a // fmls.4s v10, v12, v5
+	WORD $0x4ea4cd89 // fmls.4s v9, v12, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd43 // fmla v3.4s, v10.4s, v0.4s
-	WORD $0x4e20cd22 // fmla v2.4s, v9.4s, v0.4s
+	WORD $0x4e20cd43 // fmla.4s v3, v10, v0
+	WORD $0x4e20cd22 // fmla.4s v2, v9, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd41 // fmla v1.4s, v10.4s, v3.4s
-	WORD $0x4e22cd20 // fmla v0.4s, v9.4s, v2.4s
+	WORD $0x4e23cd41 // fmla.4s v1, v10, v3
+	WORD $0x4e22cd20 // fmla.4s v0, v9, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd43 // fmla v3.4s, v10.4s, v1.4s
-	WORD $0x4e20cd22 // fmla v2.4s, v9.4s, v0.4s
+	WORD $0x4e21cd43 // fmla.4s v3, v10, v1
+	WORD $0x4e20cd22 // fmla.4s v2, v9, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd41 // fmla v1.4s, v10.4s, v3.4s
-	WORD $0x4e22cd20 // fmla v0.4s, v9.4s, v2.4s
-	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e21cd4a // fmla v10.4s, v10.4s, v1.4s
-	WORD $0x4e20cd29 // fmla v9.4s, v9.4s, v0.4s
-	WORD $0x4e21a8a1 // fcvtns v1.4s, v5.4s
-	WORD $0x4e21a880 // fcvtns v0.4s, v4.4s
+	WORD $0x4e23cd41 // fmla.4s v1, v10, v3
+	WORD $0x4e22cd20 // fmla.4s v0, v9, v2
+	WORD $0x6e2adc21 // fmul.4s v1, v1, v10
+	WORD $0x6e29dc00 // fmul.4s v0, v0, v9
+	WORD $0x4e21cd4a // fmla.4s v10, v10, v1
+	WORD $0x4e20cd29 // fmla.4s v9, v9, v0
+	WORD $0x4e21a8a1 // fcvtns.4s v1, v5
+	WORD $0x4e21a880 // fcvtns.4s v0, v4
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eab8424 // add v4.4s, v1.4s, v11.4s
-	WORD $0x4eab8401 // add v1.4s, v0.4s, v11.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eab8424 // add.4s v4, v1, v11
+	WORD $0x4eab8401 // add.4s v1, v0, v11
 	FMOVQ 176(R26), F0
-	WORD $0x4ea4d403 // fsub v3.4s, v0.4s, v4.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea4cd43 // fmls v3.4s, v10.4s, v4.4s
-	WORD $0x4ea1cd22 // fmls v2.4s, v9.4s, v1.4s
+	WORD $0x4ea4d403 // fsub.4s v3, v0, v4
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea4cd43 // fmls.4s v3, v10, v4
+	WORD $0x4ea1cd22 // fmls.4s v2, v9, v1
 	FMOVQ 832(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e271d01 // and v1.16b, v8.16b, v7.16b
-	WORD $0x4e271cc0 // and v0.16b, v6.16b, v7.16b
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e271d01 // and.16b v1, v8, v7
+	WORD $0x4e271cc0 // and.16b v0, v6, v7
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -1952,141 +1952,141 @@ one:
 	FLDPQ (R1), (F10, F9)
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e281d42 // and v2.16b, v10.16b, v8.16b
-	WORD $0x4e281d21 // and v1.16b, v9.16b, v8.16b
+	WORD $0x4e281d42 // and.16b v2, v10, v8
+	WORD $0x4e281d21 // and.16b v1, v9, v8
 	FMOVQ 848(R26), F0
-	WORD $0x4ea2f407 // fmin v7.4s, v0.4s, v2.4s
-	WORD $0x4ea1f406 // fmin v6.4s, v0.4s, v1.4s
+	WORD $0x4ea2f407 // fmin.4s v7, v0, v2
+	WORD $0x4ea1f406 // fmin.4s v6, v0, v1
 
 	// t = 1/(1 + c·a)
 	FMOVQ 176(R26), F12
 	FMOVQ 864(R26), F2
 	WORD $0x4eac1d81 // mov v1.16b, v12.16b
-	WORD $0x4e22cce1 // fmla v1.4s, v7.4s, v2.4s
+	WORD $0x4e22cce1 // fmla.4s v1, v7, v2
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e22ccc0 // fmla v0.4s, v6.4s, v2.4s
-	WORD $0x6e21fd8f // fdiv v15.4s, v12.4s, v1.4s
-	WORD $0x6e20fd8b // fdiv v11.4s, v12.4s, v0.4s
+	WORD $0x4e22ccc0 // fmla.4s v0, v6, v2
+	WORD $0x6e21fd8f // fdiv.4s v15, v12, v1
+	WORD $0x6e20fd8b // fdiv.4s v11, v12, v0
 	FMOVQ 880(R26), F2
 	FMOVQ 896(R26), F1
 	FMOVQ 896(R26), F0
-	WORD $0x4e22cde1 // fmla v1.4s, v15.4s, v2.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e22cde1 // fmla.4s v1, v15, v2
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 912(R26), F3
 	FMOVQ 912(R26), F2
-	WORD $0x4e21cde3 // fmla v3.4s, v15.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cde3 // fmla.4s v3, v15, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 928(R26), F1
 	FMOVQ 928(R26), F0
-	WORD $0x4e23cde1 // fmla v1.4s, v15.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cde1 // fmla.4s v1, v15, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 944(R26), F3
 	FMOVQ 944(R26), F2
-	WORD $0x4e21cde3 // fmla v3.4s, v15.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cde3 // fmla.4s v3, v15, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 960(R26), F1
 	FMOVQ 960(R26), F0
-	WORD $0x4e23cde1 // fmla v1.4s, v15.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cde1 // fmla.4s v1, v15, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 976(R26), F3
 	FMOVQ 976(R26), F2
-	WORD $0x4e21cde3 // fmla v3.4s, v15.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cde3 // fmla.4s v3, v15, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 992(R26), F1
 	FMOVQ 992(R26), F0
-	WORD $0x4e23cde1 // fmla v1.4s, v15.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
-	WORD $0x6e2fdc33 // fmul v19.4s, v1.4s, v15.4s
-	WORD $0x6e2bdc12 // fmul v18.4s, v0.4s, v11.4s
+	WORD $0x4e23cde1 // fmla.4s v1, v15, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
+	WORD $0x6e2fdc33 // fmul.4s v19, v1, v15
+	WORD $0x6e2bdc12 // fmul.4s v18, v0, v11
 
 	// q = t·P(t)·e^(−a²/2), with the part of a² that its rounding takes away
-	WORD $0x6e27dce2 // fmul v2.4s, v7.4s, v7.4s
-	WORD $0x6e26dcc3 // fmul v3.4s, v6.4s, v6.4s
-	WORD $0x6ea0f841 // fneg v1.4s, v2.4s
-	WORD $0x4e27cce1 // fmla v1.4s, v7.4s, v7.4s
-	WORD $0x6ea0f860 // fneg v0.4s, v3.4s
-	WORD $0x4e26ccc0 // fmla v0.4s, v6.4s, v6.4s
-	WORD $0x6e2edc2f // fmul v15.4s, v1.4s, v14.4s
-	WORD $0x6e2edc0b // fmul v11.4s, v0.4s, v14.4s
-	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	WORD $0x6e25dc61 // fmul v1.4s, v3.4s, v5.4s
+	WORD $0x6e27dce2 // fmul.4s v2, v7, v7
+	WORD $0x6e26dcc3 // fmul.4s v3, v6, v6
+	WORD $0x6ea0f841 // fneg.4s v1, v2
+	WORD $0x4e27cce1 // fmla.4s v1, v7, v7
+	WORD $0x6ea0f860 // fneg.4s v0, v3
+	WORD $0x4e26ccc0 // fmla.4s v0, v6, v6
+	WORD $0x6e2edc2f // fmul.4s v15, v1, v14
+	WORD $0x6e2edc0b // fmul.4s v11, v0, v14
+	WORD $0x6e25dc42 // fmul.4s v2, v2, v5
+	WORD $0x6e25dc61 // fmul.4s v1, v3, v5
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f415 // fmin v21.4s, v0.4s, v2.4s
-	WORD $0x4ea1f414 // fmin v20.4s, v0.4s, v1.4s
+	WORD $0x4ea2f415 // fmin.4s v21, v0, v2
+	WORD $0x4ea1f414 // fmin.4s v20, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24dea1 // fmul v1.4s, v21.4s, v4.4s
-	WORD $0x6e24de80 // fmul v0.4s, v20.4s, v4.4s
-	WORD $0x4e218827 // frintn v7.4s, v1.4s
-	WORD $0x4e218806 // frintn v6.4s, v0.4s
-	WORD $0x4ea7ce35 // fmls v21.4s, v17.4s, v7.4s
-	WORD $0x4ea6ce34 // fmls v20.4s, v17.4s, v6.4s
-	WORD $0x4ea7ce15 // fmls v21.4s, v16.4s, v7.4s
-	WORD $0x4ea6ce14 // fmls v20.4s, v16.4s, v6.4s
+	WORD $0x6e24dea1 // fmul.4s v1, v21, v4
+	WORD $0x6e24de80 // fmul.4s v0, v20, v4
+	WORD $0x4e218827 // frintn.4s v7, v1
+	WORD $0x4e218806 // frintn.4s v6, v0
+	WORD $0x4ea7ce35 // fmls.4s v21, v17, v7
+	WORD $0x4ea6ce34 // fmls.4s v20, v17, v6
+	WORD $0x4ea7ce15 // fmls.4s v21, v16, v7
+	WORD $0x4ea6ce14 // fmls.4s v20, v16, v6
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cea3 // fmla v3.4s, v21.4s, v0.4s
-	WORD $0x4e20ce82 // fmla v2.4s, v20.4s, v0.4s
+	WORD $0x4e20cea3 // fmla.4s v3, v21, v0
+	WORD $0x4e20ce82 // fmla.4s v2, v20, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cea1 // fmla v1.4s, v21.4s, v3.4s
-	WORD $0x4e22ce80 // fmla v0.4s, v20.4s, v2.4s
+	WORD $0x4e23cea1 // fmla.4s v1, v21, v3
+	WORD $0x4e22ce80 // fmla.4s v0, v20, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cea3 // fmla v3.4s, v21.4s, v1.4s
-	WORD $0x4e20ce82 // fmla v2.4s, v20.4s, v0.4s
+	WORD $0x4e21cea3 // fmla.4s v3, v21, v1
+	WORD $0x4e20ce82 // fmla.4s v2, v20, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cea1 // fmla v1.4s, v21.4s, v3.4s
-	WORD $0x4e22ce80 // fmla v0.4s, v20.4s, v2.4s
-	WORD $0x6e35dc21 // fmul v1.4s, v1.4s, v21.4s
-	WORD $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	WORD $0x4e21ceb5 // fmla v21.4s, v21.4s, v1.4s
-	WORD $0x4e20ce94 // fmla v20.4s, v20.4s, v0.4s
-	WORD $0x4e21a8e7 // fcvtns v7.4s, v7.4s
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
+	WORD $0x4e23cea1 // fmla.4s v1, v21, v3
+	WORD $0x4e22ce80 // fmla.4s v0, v20, v2
+	WORD $0x6e35dc21 // fmul.4s v1, v1, v21
+	WORD $0x6e34dc00 // fmul.4s v0, v0, v20
+	WORD $0x4e21ceb5 // fmla.4s v21, v21, v1
+	WORD $0x4e20ce94 // fmla.4s v20, v20, v0
+	WORD $0x4e21a8e7 // fcvtns.4s v7, v7
+	WORD $0x4e21a8c6 // fcvtns.4s v6, v6
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2dd6a3 // fadd v3.4s, v21.4s, v13.4s
-	WORD $0x4e2dd682 // fadd v2.4s, v20.4s, v13.4s
-	WORD $0x4f3f04e1 // sshr v1.4s, v7.4s, #1
-	WORD $0x4f3f04c0 // sshr v0.4s, v6.4s, #1
-	WORD $0x6ea184e7 // sub v7.4s, v7.4s, v1.4s
-	WORD $0x6ea084c6 // sub v6.4s, v6.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ead8421 // add v1.4s, v1.4s, v13.4s
-	WORD $0x4ead8400 // add v0.4s, v0.4s, v13.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754e1 // shl v1.4s, v7.4s, #23
-	WORD $0x4f3754c0 // shl v0.4s, v6.4s, #23
-	WORD $0x4ead8421 // add v1.4s, v1.4s, v13.4s
-	WORD $0x4ead8400 // add v0.4s, v0.4s, v13.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x6e33dc26 // fmul v6.4s, v1.4s, v19.4s
-	WORD $0x6e32dc03 // fmul v3.4s, v0.4s, v18.4s
-	WORD $0x4ea6cde6 // fmls v6.4s, v15.4s, v6.4s
-	WORD $0x4ea3cd63 // fmls v3.4s, v11.4s, v3.4s
+	WORD $0x4e2dd6a3 // fadd.4s v3, v21, v13
+	WORD $0x4e2dd682 // fadd.4s v2, v20, v13
+	WORD $0x4f3f04e1 // sshr.4s v1, v7, #1
+	WORD $0x4f3f04c0 // sshr.4s v0, v6, #1
+	WORD $0x6ea184e7 // sub.4s v7, v7, v1
+	WORD $0x6ea084c6 // sub.4s v6, v6, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ead8421 // add.4s v1, v1, v13
+	WORD $0x4ead8400 // add.4s v0, v0, v13
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754e1 // shl.4s v1, v7, #23
+	WORD $0x4f3754c0 // shl.4s v0, v6, #23
+	WORD $0x4ead8421 // add.4s v1, v1, v13
+	WORD $0x4ead8400 // add.4s v0, v0, v13
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x6e33dc26 // fmul.4s v6, v1, v19
+	WORD $0x6e32dc03 // fmul.4s v3, v0, v18
+	WORD $0x4ea6cde6 // fmls.4s v6, v15, v6
+	WORD $0x4ea3cd63 // fmls.4s v3, v11, v3
 
 	// x·q or x·(1 − q), by the sign of x
-	WORD $0x4ea6d581 // fsub v1.4s, v12.4s, v6.4s
-	WORD $0x4ea3d582 // fsub v2.4s, v12.4s, v3.4s
-	WORD $0x4f210540 // sshr v0.4s, v10.4s, #31
-	WORD $0x6ea01cc1 // bit v1.16b, v6.16b, v0.16b
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
-	WORD $0x6ea01c62 // bit v2.16b, v3.16b, v0.16b
-	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
-	WORD $0x6e29dc40 // fmul v0.4s, v2.4s, v9.4s
+	WORD $0x4ea6d581 // fsub.4s v1, v12, v6
+	WORD $0x4ea3d582 // fsub.4s v2, v12, v3
+	WORD $0x4f210540 // sshr.4s v0, v10, #31
+	WORD $0x6ea01cc1 // bit.16b v1, v6, v0
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
+	WORD $0x6ea01c62 // bit.16b v2, v3, v0
+	WORD $0x6e2adc21 // fmul.4s v1, v1, v10
+	WORD $0x6e29dc40 // fmul.4s v0, v2, v9
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -2133,141 +2133,141 @@ rest:
 masked1:
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e281ce2 // and v2.16b, v7.16b, v8.16b
-	WORD $0x4e281cc1 // and v1.16b, v6.16b, v8.16b
+	WORD $0x4e281ce2 // and.16b v2, v7, v8
+	WORD $0x4e281cc1 // and.16b v1, v6, v8
 	FMOVQ 848(R26), F0
-	WORD $0x4ea2f40f // fmin v15.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40a // fmin v10.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40f // fmin.4s v15, v0, v2
+	WORD $0x4ea1f40a // fmin.4s v10, v0, v1
 
 	// t = 1/(1 + c·a)
 	FMOVQ 176(R26), F9
 	FMOVQ 864(R26), F2
 	WORD $0x4ea91d21 // mov v1.16b, v9.16b
-	WORD $0x4e22cde1 // fmla v1.4s, v15.4s, v2.4s
+	WORD $0x4e22cde1 // fmla.4s v1, v15, v2
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
-	WORD $0x6e21fd2b // fdiv v11.4s, v9.4s, v1.4s
-	WORD $0x6e20fd28 // fdiv v8.4s, v9.4s, v0.4s
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
+	WORD $0x6e21fd2b // fdiv.4s v11, v9, v1
+	WORD $0x6e20fd28 // fdiv.4s v8, v9, v0
 	FMOVQ 880(R26), F2
 	FMOVQ 896(R26), F1
 	FMOVQ 896(R26), F0
-	WORD $0x4e22cd61 // fmla v1.4s, v11.4s, v2.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e22cd61 // fmla.4s v1, v11, v2
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 912(R26), F3
 	FMOVQ 912(R26), F2
-	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd63 // fmla.4s v3, v11, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 928(R26), F1
 	FMOVQ 928(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 944(R26), F3
 	FMOVQ 944(R26), F2
-	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd63 // fmla.4s v3, v11, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 960(R26), F1
 	FMOVQ 960(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 976(R26), F3
 	FMOVQ 976(R26), F2
-	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd63 // fmla.4s v3, v11, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 992(R26), F1
 	FMOVQ 992(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
-	WORD $0x6e2bdc2c // fmul v12.4s, v1.4s, v11.4s
-	WORD $0x6e28dc0b // fmul v11.4s, v0.4s, v8.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
+	WORD $0x6e2bdc2c // fmul.4s v12, v1, v11
+	WORD $0x6e28dc0b // fmul.4s v11, v0, v8
 
 	// q = t·P(t)·e^(−a²/2), with the part of a² that its rounding takes away
-	WORD $0x6e2fdde2 // fmul v2.4s, v15.4s, v15.4s
-	WORD $0x6e2add43 // fmul v3.4s, v10.4s, v10.4s
-	WORD $0x6ea0f841 // fneg v1.4s, v2.4s
-	WORD $0x4e2fcde1 // fmla v1.4s, v15.4s, v15.4s
-	WORD $0x6ea0f860 // fneg v0.4s, v3.4s
-	WORD $0x4e2acd40 // fmla v0.4s, v10.4s, v10.4s
-	WORD $0x6e2edc2a // fmul v10.4s, v1.4s, v14.4s
-	WORD $0x6e2edc08 // fmul v8.4s, v0.4s, v14.4s
-	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	WORD $0x6e25dc61 // fmul v1.4s, v3.4s, v5.4s
+	WORD $0x6e2fdde2 // fmul.4s v2, v15, v15
+	WORD $0x6e2add43 // fmul.4s v3, v10, v10
+	WORD $0x6ea0f841 // fneg.4s v1, v2
+	WORD $0x4e2fcde1 // fmla.4s v1, v15, v15
+	WORD $0x6ea0f860 // fneg.4s v0, v3
+	WORD $0x4e2acd40 // fmla.4s v0, v10, v10
+	WORD $0x6e2edc2a // fmul.4s v10, v1, v14
+	WORD $0x6e2edc08 // fmul.4s v8, v0, v14
+	WORD $0x6e25dc42 // fmul.4s v2, v2, v5
+	WORD $0x6e25dc61 // fmul.4s v1, v3, v5
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f40f // fmin v15.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40e // fmin v14.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40f // fmin.4s v15, v0, v2
+	WORD $0x4ea1f40e // fmin.4s v14, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24dde1 // fmul v1.4s, v15.4s, v4.4s
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5ce2f // fmls v15.4s, v17.4s, v5.4s
-	WORD $0x4ea4ce2e // fmls v14.4s, v17.4s, v4.4s
-	WORD $0x4ea5ce0f // fmls v15.4s, v16.4s, v5.4s
-	WORD $0x4ea4ce0e // fmls v14.4s, v16.4s, v4.4s
+	WORD $0x6e24dde1 // fmul.4s v1, v15, v4
+	WORD $0x6e24ddc0 // fmul.4s v0, v14, v4
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5ce2f // fmls.4s v15, v17, v5
+	WORD $0x4ea4ce2e // fmls.4s v14, v17, v4
+	WORD $0x4ea5ce0f // fmls.4s v15, v16, v5
+	WORD $0x4ea4ce0e // fmls.4s v14, v16, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cde3 // fmla v3.4s, v15.4s, v0.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4e20cde3 // fmla.4s v3, v15, v0
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cde1 // fmla v1.4s, v15.4s, v3.4s
-	WORD $0x4e22cdc0 // fmla v0.4s, v14.4s, v2.4s
+	WORD $0x4e23cde1 // fmla.4s v1, v15, v3
+	WORD $0x4e22cdc0 // fmla.4s v0, v14, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cde3 // fmla v3.4s, v15.4s, v1.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4e21cde3 // fmla.4s v3, v15, v1
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cde1 // fmla v1.4s, v15.4s, v3.4s
-	WORD $0x4e22cdc0 // fmla v0.4s, v14.4s, v2.4s
-	WORD $0x6e2fdc21 // fmul v1.4s, v1.4s, v15.4s
-	WORD $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	WORD $0x4e21cdef // fmla v15.4s, v15.4s, v1.4s
-	WORD $0x4e20cdce // fmla v14.4s, v14.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cde1 // fmla.4s v1, v15, v3
+	WORD $0x4e22cdc0 // fmla.4s v0, v14, v2
+	WORD $0x6e2fdc21 // fmul.4s v1, v1, v15
+	WORD $0x6e2edc00 // fmul.4s v0, v0, v14
+	WORD $0x4e21cdef // fmla.4s v15, v15, v1
+	WORD $0x4e20cdce // fmla.4s v14, v14, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2dd5e3 // fadd v3.4s, v15.4s, v13.4s
-	WORD $0x4e2dd5c2 // fadd v2.4s, v14.4s, v13.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ead8421 // add v1.4s, v1.4s, v13.4s
-	WORD $0x4ead8400 // add v0.4s, v0.4s, v13.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4ead8421 // add v1.4s, v1.4s, v13.4s
-	WORD $0x4ead8400 // add v0.4s, v0.4s, v13.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x6e2cdc24 // fmul v4.4s, v1.4s, v12.4s
-	WORD $0x6e2bdc03 // fmul v3.4s, v0.4s, v11.4s
-	WORD $0x4ea4cd44 // fmls v4.4s, v10.4s, v4.4s
-	WORD $0x4ea3cd03 // fmls v3.4s, v8.4s, v3.4s
+	WORD $0x4e2dd5e3 // fadd.4s v3, v15, v13
+	WORD $0x4e2dd5c2 // fadd.4s v2, v14, v13
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ead8421 // add.4s v1, v1, v13
+	WORD $0x4ead8400 // add.4s v0, v0, v13
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4ead8421 // add.4s v1, v1, v13
+	WORD $0x4ead8400 // add.4s v0, v0, v13
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x6e2cdc24 // fmul.4s v4, v1, v12
+	WORD $0x6e2bdc03 // fmul.4s v3, v0, v11
+	WORD $0x4ea4cd44 // fmls.4s v4, v10, v4
+	WORD $0x4ea3cd03 // fmls.4s v3, v8, v3
 
 	// x·q or x·(1 − q), by the sign of x
-	WORD $0x4ea4d522 // fsub v2.4s, v9.4s, v4.4s
-	WORD $0x4ea3d521 // fsub v1.4s, v9.4s, v3.4s
-	WORD $0x4f2104e0 // sshr v0.4s, v7.4s, #31
-	WORD $0x6ea01c82 // bit v2.16b, v4.16b, v0.16b
-	WORD $0x4f2104c0 // sshr v0.4s, v6.4s, #31
-	WORD $0x6ea01c61 // bit v1.16b, v3.16b, v0.16b
-	WORD $0x6e27dc43 // fmul v3.4s, v2.4s, v7.4s
-	WORD $0x6e26dc22 // fmul v2.4s, v1.4s, v6.4s
+	WORD $0x4ea4d522 // fsub.4s v2, v9, v4
+	WORD $0x4ea3d521 // fsub.4s v1, v9, v3
+	WORD $0x4f2104e0 // sshr.4s v0, v7, #31
+	WORD $0x6ea01c82 // bit.16b v2, v4, v0
+	WORD $0x4f2104c0 // sshr.4s v0, v6, #31
+	WORD $0x6ea01c61 // bit.16b v1, v3, v0
+	WORD $0x6e27dc43 // fmul.4s v3, v2, v7
+	WORD $0x6e26dc22 // fmul.4s v2, v1, v6
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -2317,93 +2317,93 @@ one:
 	CMP $8, R2
 	BLT rest
 	FLDPQ (R1), (F10, F7)
-	WORD $0x6e2add43 // fmul v3.4s, v10.4s, v10.4s
-	WORD $0x6e27dce2 // fmul v2.4s, v7.4s, v7.4s
+	WORD $0x6e2add43 // fmul.4s v3, v10, v10
+	WORD $0x6e27dce2 // fmul.4s v2, v7, v7
 	FMOVQ 1024(R26), F1
 	WORD $0x4ea11c20 // mov v0.16b, v1.16b
-	WORD $0x4e23cd20 // fmla v0.4s, v9.4s, v3.4s
-	WORD $0x4e22cd21 // fmla v1.4s, v9.4s, v2.4s
-	WORD $0x6e2adc0f // fmul v15.4s, v0.4s, v10.4s
-	WORD $0x6e27dc2c // fmul v12.4s, v1.4s, v7.4s
-	WORD $0x4eab1de2 // orr v2.16b, v15.16b, v11.16b
-	WORD $0x4eab1d81 // orr v1.16b, v12.16b, v11.16b
+	WORD $0x4e23cd20 // fmla.4s v0, v9, v3
+	WORD $0x4e22cd21 // fmla.4s v1, v9, v2
+	WORD $0x6e2adc0f // fmul.4s v15, v0, v10
+	WORD $0x6e27dc2c // fmul.4s v12, v1, v7
+	WORD $0x4eab1de2 // orr.16b v2, v15, v11
+	WORD $0x4eab1d81 // orr.16b v1, v12, v11
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f411 // fmin v17.4s, v0.4s, v2.4s
-	WORD $0x4ea1f410 // fmin v16.4s, v0.4s, v1.4s
+	WORD $0x4ea2f411 // fmin.4s v17, v0, v2
+	WORD $0x4ea1f410 // fmin.4s v16, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24de21 // fmul v1.4s, v17.4s, v4.4s
-	WORD $0x6e24de00 // fmul v0.4s, v16.4s, v4.4s
-	WORD $0x4e218826 // frintn v6.4s, v1.4s
-	WORD $0x4e218805 // frintn v5.4s, v0.4s
-	WORD $0x4ea6cdd1 // fmls v17.4s, v14.4s, v6.4s
-	WORD $0x4ea5cdd0 // fmls v16.4s, v14.4s, v5.4s
-	WORD $0x4ea6cdb1 // fmls v17.4s, v13.4s, v6.4s
-	WORD $0x4ea5cdb0 // fmls v16.4s, v13.4s, v5.4s
+	WORD $0x6e24de21 // fmul.4s v1, v17, v4
+	WORD $0x6e24de00 // fmul.4s v0, v16, v4
+	WORD $0x4e218826 // frintn.4s v6, v1
+	WORD $0x4e218805 // frintn.4s v5, v0
+	WORD $0x4ea6cdd1 // fmls.4s v17, v14, v6
+	WORD $0x4ea5cdd0 // fmls.4s v16, v14, v5
+	WORD $0x4ea6cdb1 // fmls.4s v17, v13, v6
+	WORD $0x4ea5cdb0 // fmls.4s v16, v13, v5
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce23 // fmla v3.4s, v17.4s, v0.4s
-	WORD $0x4e20ce02 // fmla v2.4s, v16.4s, v0.4s
+	WORD $0x4e20ce23 // fmla.4s v3, v17, v0
+	WORD $0x4e20ce02 // fmla.4s v2, v16, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce21 // fmla v1.4s, v17.4s, v3.4s
-	WORD $0x4e22ce00 // fmla v0.4s, v16.4s, v2.4s
+	WORD $0x4e23ce21 // fmla.4s v1, v17, v3
+	WORD $0x4e22ce00 // fmla.4s v0, v16, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce23 // fmla v3.4s, v17.4s, v1.4s
-	WORD $0x4e20ce02 // fmla v2.4s, v16.4s, v0.4s
+	WORD $0x4e21ce23 // fmla.4s v3, v17, v1
+	WORD $0x4e20ce02 // fmla.4s v2, v16, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce21 // fmla v1.4s, v17.4s, v3.4s
-	WORD $0x4e22ce00 // fmla v0.4s, v16.4s, v2.4s
-	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e21ce31 // fmla v17.4s, v17.4s, v1.4s
-	WORD $0x4e20ce10 // fmla v16.4s, v16.4s, v0.4s
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	WORD $0x4e23ce21 // fmla.4s v1, v17, v3
+	WORD $0x4e22ce00 // fmla.4s v0, v16, v2
+	WORD $0x6e31dc21 // fmul.4s v1, v1, v17
+	WORD $0x6e30dc00 // fmul.4s v0, v0, v16
+	WORD $0x4e21ce31 // fmla.4s v17, v17, v1
+	WORD $0x4e20ce10 // fmla.4s v16, v16, v0
+	WORD $0x4e21a8c6 // fcvtns.4s v6, v6
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e28d623 // fadd v3.4s, v17.4s, v8.4s
-	WORD $0x4e28d602 // fadd v2.4s, v16.4s, v8.4s
-	WORD $0x4f3f04c1 // sshr v1.4s, v6.4s, #1
-	WORD $0x4f3f04a0 // sshr v0.4s, v5.4s, #1
-	WORD $0x6ea184c6 // sub v6.4s, v6.4s, v1.4s
-	WORD $0x6ea084a5 // sub v5.4s, v5.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754c1 // shl v1.4s, v6.4s, #23
-	WORD $0x4f3754a0 // shl v0.4s, v5.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc45 // fmul v5.4s, v2.4s, v0.4s
+	WORD $0x4e28d623 // fadd.4s v3, v17, v8
+	WORD $0x4e28d602 // fadd.4s v2, v16, v8
+	WORD $0x4f3f04c1 // sshr.4s v1, v6, #1
+	WORD $0x4f3f04a0 // sshr.4s v0, v5, #1
+	WORD $0x6ea184c6 // sub.4s v6, v6, v1
+	WORD $0x6ea084a5 // sub.4s v5, v5, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754c1 // shl.4s v1, v6, #23
+	WORD $0x4f3754a0 // shl.4s v0, v5, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc45 // fmul.4s v5, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f2105e0 // sshr v0.4s, v15.4s, #31
+	WORD $0x4f2105e0 // sshr.4s v0, v15, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210580 // sshr v0.4s, v12.4s, #31
-	WORD $0x6ea01ca3 // bit v3.16b, v5.16b, v0.16b
-	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	WORD $0x4e28d4a0 // fadd v0.4s, v5.4s, v8.4s
-	WORD $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD $0x6e20fc60 // fdiv v0.4s, v3.4s, v0.4s
-	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
-	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210580 // sshr.4s v0, v12, #31
+	WORD $0x6ea01ca3 // bit.16b v3, v5, v0
+	WORD $0x4e28d421 // fadd.4s v1, v1, v8
+	WORD $0x4e28d4a0 // fadd.4s v0, v5, v8
+	WORD $0x6e21fc41 // fdiv.4s v1, v2, v1
+	WORD $0x6e20fc60 // fdiv.4s v0, v3, v0
+	WORD $0x6e2adc21 // fmul.4s v1, v1, v10
+	WORD $0x6e27dc00 // fmul.4s v0, v0, v7
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -2448,93 +2448,93 @@ rest:
 	VLD1.P 4(R15), V6.S[3]
 
 masked1:
-	WORD $0x6e27dce3 // fmul v3.4s, v7.4s, v7.4s
-	WORD $0x6e26dcc2 // fmul v2.4s, v6.4s, v6.4s
+	WORD $0x6e27dce3 // fmul.4s v3, v7, v7
+	WORD $0x6e26dcc2 // fmul.4s v2, v6, v6
 	FMOVQ 1024(R26), F1
 	WORD $0x4ea11c20 // mov v0.16b, v1.16b
-	WORD $0x4e23cd20 // fmla v0.4s, v9.4s, v3.4s
-	WORD $0x4e22cd21 // fmla v1.4s, v9.4s, v2.4s
-	WORD $0x6e27dc0a // fmul v10.4s, v0.4s, v7.4s
-	WORD $0x6e26dc29 // fmul v9.4s, v1.4s, v6.4s
-	WORD $0x4eab1d42 // orr v2.16b, v10.16b, v11.16b
-	WORD $0x4eab1d21 // orr v1.16b, v9.16b, v11.16b
+	WORD $0x4e23cd20 // fmla.4s v0, v9, v3
+	WORD $0x4e22cd21 // fmla.4s v1, v9, v2
+	WORD $0x6e27dc0a // fmul.4s v10, v0, v7
+	WORD $0x6e26dc29 // fmul.4s v9, v1, v6
+	WORD $0x4eab1d42 // orr.16b v2, v10, v11
+	WORD $0x4eab1d21 // orr.16b v1, v9, v11
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f40c // fmin v12.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40b // fmin v11.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40c // fmin.4s v12, v0, v2
+	WORD $0x4ea1f40b // fmin.4s v11, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24dd81 // fmul v1.4s, v12.4s, v4.4s
-	WORD $0x6e24dd60 // fmul v0.4s, v11.4s, v4.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5cdcc // fmls v12.4s, v14.4s, v5.4s
-	WORD $0x4ea4cdcb // fmls v11.4s, v14.4s, v4.4s
-	WORD $0x4ea5cdac // fmls v12.4s, v13.4s, v5.4s
-	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
+	WORD $0x6e24dd81 // fmul.4s v1, v12, v4
+	WORD $0x6e24dd60 // fmul.4s v0, v11, v4
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5cdcc // fmls.4s v12, v14, v5
+	WORD $0x4ea4cdcb // fmls.4s v11, v14, v4
+	WORD $0x4ea5cdac // fmls.4s v12, v13, v5
+	WORD $0x4ea4cdab // fmls.4s v11, v13, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd83 // fmla v3.4s, v12.4s, v0.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e20cd83 // fmla.4s v3, v12, v0
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
-	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
-	WORD $0x4e21cd8c // fmla v12.4s, v12.4s, v1.4s
-	WORD $0x4e20cd6b // fmla v11.4s, v11.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
+	WORD $0x6e2cdc21 // fmul.4s v1, v1, v12
+	WORD $0x6e2bdc00 // fmul.4s v0, v0, v11
+	WORD $0x4e21cd8c // fmla.4s v12, v12, v1
+	WORD $0x4e20cd6b // fmla.4s v11, v11, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e28d583 // fadd v3.4s, v12.4s, v8.4s
-	WORD $0x4e28d562 // fadd v2.4s, v11.4s, v8.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc44 // fmul v4.4s, v2.4s, v0.4s
+	WORD $0x4e28d583 // fadd.4s v3, v12, v8
+	WORD $0x4e28d562 // fadd.4s v2, v11, v8
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc44 // fmul.4s v4, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f210540 // sshr v0.4s, v10.4s, #31
+	WORD $0x4f210540 // sshr.4s v0, v10, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
-	WORD $0x6ea01c83 // bit v3.16b, v4.16b, v0.16b
-	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	WORD $0x4e28d480 // fadd v0.4s, v4.4s, v8.4s
-	WORD $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD $0x6e20fc60 // fdiv v0.4s, v3.4s, v0.4s
-	WORD $0x6e27dc23 // fmul v3.4s, v1.4s, v7.4s
-	WORD $0x6e26dc02 // fmul v2.4s, v0.4s, v6.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
+	WORD $0x6ea01c83 // bit.16b v3, v4, v0
+	WORD $0x4e28d421 // fadd.4s v1, v1, v8
+	WORD $0x4e28d480 // fadd.4s v0, v4, v8
+	WORD $0x6e21fc41 // fdiv.4s v1, v2, v1
+	WORD $0x6e20fc60 // fdiv.4s v0, v3, v0
+	WORD $0x6e27dc23 // fmul.4s v3, v1, v7
+	WORD $0x6e26dc02 // fmul.4s v2, v0, v6
 	FLDPQ 64(R16), (F1, F0)
 	MOVD R0, R15
 	VMOV V1.S[0], R14
@@ -2578,25 +2578,25 @@ several:
 	BLT one
 	FLDPQ (R1), (F2, F3)
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
-	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
-	WORD $0x6e21dc21 // fmul v1.4s, v1.4s, v1.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x6e21d442 // faddp v2.4s, v2.4s, v1.4s
-	WORD $0x6e20d460 // faddp v0.4s, v3.4s, v0.4s
-	WORD $0x4ec03841 // zip1 v1.2d, v2.2d, v0.2d
-	WORD $0x4ec07840 // zip2 v0.2d, v2.2d, v0.2d
+	WORD $0x6e22dc42 // fmul.4s v2, v2, v2
+	WORD $0x6e23dc63 // fmul.4s v3, v3, v3
+	WORD $0x6e21dc21 // fmul.4s v1, v1, v1
+	WORD $0x6e20dc00 // fmul.4s v0, v0, v0
+	WORD $0x6e21d442 // faddp.4s v2, v2, v1
+	WORD $0x6e20d460 // faddp.4s v0, v3, v0
+	WORD $0x4ec03841 // zip1.2d v1, v2, v0
+	WORD $0x4ec07840 // zip2.2d v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	FLDPQ 64(R1), (F2, F3)
 	FLDPQ 96(R1), (F1, F0)
-	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
-	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
-	WORD $0x6e21dc21 // fmul v1.4s, v1.4s, v1.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x6e21d442 // faddp v2.4s, v2.4s, v1.4s
-	WORD $0x6e20d460 // faddp v0.4s, v3.4s, v0.4s
-	WORD $0x4ec03841 // zip1 v1.2d, v2.2d, v0.2d
-	WORD $0x4ec07840 // zip2 v0.2d, v2.2d, v0.2d
+	WORD $0x6e22dc42 // fmul.4s v2, v2, v2
+	WORD $0x6e23dc63 // fmul.4s v3, v3, v3
+	WORD $0x6e21dc21 // fmul.4s v1, v1, v1
+	WORD $0x6e20dc00 // fmul.4s v0, v0, v0
+	WORD $0x6e21d442 // faddp.4s v2, v2, v1
+	WORD $0x6e20d460 // faddp.4s v0, v3, v0
+	WORD $0x4ec03841 // zip1.2d v1, v2, v0
+	WORD $0x4ec07840 // zip2.2d v0, v2, v0
 	FSTPQ (F1, F0), 32(R0)
 	ADD $128, R1, R1
 	ADD $64, R0, R0
@@ -2608,14 +2608,14 @@ one:
 	BLT rest
 	FLDPQ (R1), (F2, F3)
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
-	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
-	WORD $0x6e21dc21 // fmul v1.4s, v1.4s, v1.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x6e21d442 // faddp v2.4s, v2.4s, v1.4s
-	WORD $0x6e20d460 // faddp v0.4s, v3.4s, v0.4s
-	WORD $0x4ec03841 // zip1 v1.2d, v2.2d, v0.2d
-	WORD $0x4ec07840 // zip2 v0.2d, v2.2d, v0.2d
+	WORD $0x6e22dc42 // fmul.4s v2, v2, v2
+	WORD $0x6e23dc63 // fmul.4s v3, v3, v3
+	WORD $0x6e21dc21 // fmul.4s v1, v1, v1
+	WORD $0x6e20dc00 // fmul.4s v0, v0, v0
+	WORD $0x6e21d442 // faddp.4s v2, v2, v1
+	WORD $0x6e20d460 // faddp.4s v0, v3, v0
+	WORD $0x4ec03841 // zip1.2d v1, v2, v0
+	WORD $0x4ec07840 // zip2.2d v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $64, R1, R1
 	ADD $32, R0, R0
@@ -2690,14 +2690,14 @@ masked1:
 	VLD1.P 4(R15), V0.S[3]
 
 masked2:
-	WORD $0x6e25dca3 // fmul v3.4s, v5.4s, v5.4s
-	WORD $0x6e24dc82 // fmul v2.4s, v4.4s, v4.4s
-	WORD $0x6e21dc21 // fmul v1.4s, v1.4s, v1.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x6e21d461 // faddp v1.4s, v3.4s, v1.4s
-	WORD $0x6e20d440 // faddp v0.4s, v2.4s, v0.4s
-	WORD $0x4ec03823 // zip1 v3.2d, v1.2d, v0.2d
-	WORD $0x4ec07822 // zip2 v2.2d, v1.2d, v0.2d
+	WORD $0x6e25dca3 // fmul.4s v3, v5, v5
+	WORD $0x6e24dc82 // fmul.4s v2, v4, v4
+	WORD $0x6e21dc21 // fmul.4s v1, v1, v1
+	WORD $0x6e20dc00 // fmul.4s v0, v0, v0
+	WORD $0x6e21d461 // faddp.4s v1, v3, v1
+	WORD $0x6e20d440 // faddp.4s v0, v2, v0
+	WORD $0x4ec03823 // zip1.2d v3, v1, v0
+	WORD $0x4ec07822 // zip2.2d v2, v1, v0
 	ADD R2<<2, R3, R17
 	FLDPQ 64(R17), (F1, F0)
 	MOVD R0, R15
@@ -2742,16 +2742,16 @@ one:
 	BLT rest
 	FLDPQ (R1), (F2, F3)
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
-	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
-	WORD $0x6e21dc21 // fmul v1.4s, v1.4s, v1.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x6e21d442 // faddp v2.4s, v2.4s, v1.4s
-	WORD $0x6e20d460 // faddp v0.4s, v3.4s, v0.4s
-	WORD $0x4ec03841 // zip1 v1.2d, v2.2d, v0.2d
-	WORD $0x4ec07840 // zip2 v0.2d, v2.2d, v0.2d
-	WORD $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD $0x6e22dc42 // fmul.4s v2, v2, v2
+	WORD $0x6e23dc63 // fmul.4s v3, v3, v3
+	WORD $0x6e21dc21 // fmul.4s v1, v1, v1
+	WORD $0x6e20dc00 // fmul.4s v0, v0, v0
+	WORD $0x6e21d442 // faddp.4s v2, v2, v1
+	WORD $0x6e20d460 // faddp.4s v0, v3, v0
+	WORD $0x4ec03841 // zip1.2d v1, v2, v0
+	WORD $0x4ec07840 // zip2.2d v0, v2, v0
+	WORD $0x6ea1f821 // fsqrt.4s v1, v1
+	WORD $0x6ea1f800 // fsqrt.4s v0, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $64, R1, R1
 	ADD $32, R0, R0
@@ -2826,16 +2826,16 @@ masked1:
 	VLD1.P 4(R15), V0.S[3]
 
 masked2:
-	WORD $0x6e25dca2 // fmul v2.4s, v5.4s, v5.4s
-	WORD $0x6e24dc83 // fmul v3.4s, v4.4s, v4.4s
-	WORD $0x6e21dc21 // fmul v1.4s, v1.4s, v1.4s
-	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	WORD $0x6e21d442 // faddp v2.4s, v2.4s, v1.4s
-	WORD $0x6e20d460 // faddp v0.4s, v3.4s, v0.4s
-	WORD $0x4ec03841 // zip1 v1.2d, v2.2d, v0.2d
-	WORD $0x4ec07840 // zip2 v0.2d, v2.2d, v0.2d
-	WORD $0x6ea1f823 // fsqrt v3.4s, v1.4s
-	WORD $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD $0x6e25dca2 // fmul.4s v2, v5, v5
+	WORD $0x6e24dc83 // fmul.4s v3, v4, v4
+	WORD $0x6e21dc21 // fmul.4s v1, v1, v1
+	WORD $0x6e20dc00 // fmul.4s v0, v0, v0
+	WORD $0x6e21d442 // faddp.4s v2, v2, v1
+	WORD $0x6e20d460 // faddp.4s v0, v3, v0
+	WORD $0x4ec03841 // zip1.2d v1, v2, v0
+	WORD $0x4ec07840 // zip2.2d v0, v2, v0
+	WORD $0x6ea1f823 // fsqrt.4s v3, v1
+	WORD $0x6ea1f802 // fsqrt.4s v2, v0
 	ADD R2<<2, R3, R17
 	FLDPQ 64(R17), (F1, F0)
 	MOVD R0, R15

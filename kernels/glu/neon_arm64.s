@@ -19,86 +19,86 @@ one:
 	CMP $8, R3
 	BLT rest
 	FLDPQ (R2), (F9, F7)
-	WORD $0x4eab1d22 // orr v2.16b, v9.16b, v11.16b
-	WORD $0x4eab1ce1 // orr v1.16b, v7.16b, v11.16b
+	WORD $0x4eab1d22 // orr.16b v2, v9, v11
+	WORD $0x4eab1ce1 // orr.16b v1, v7, v11
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f40c // fmin v12.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40a // fmin v10.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40c // fmin.4s v12, v0, v2
+	WORD $0x4ea1f40a // fmin.4s v10, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25dd81 // fmul v1.4s, v12.4s, v5.4s
-	WORD $0x6e25dd40 // fmul v0.4s, v10.4s, v5.4s
-	WORD $0x4e218826 // frintn v6.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea6cdcc // fmls v12.4s, v14.4s, v6.4s
-	WORD $0x4ea4cdca // fmls v10.4s, v14.4s, v4.4s
-	WORD $0x4ea6cdac // fmls v12.4s, v13.4s, v6.4s
-	WORD $0x4ea4cdaa // fmls v10.4s, v13.4s, v4.4s
+	WORD $0x6e25dd81 // fmul.4s v1, v12, v5
+	WORD $0x6e25dd40 // fmul.4s v0, v10, v5
+	WORD $0x4e218826 // frintn.4s v6, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea6cdcc // fmls.4s v12, v14, v6
+	WORD $0x4ea4cdca // fmls.4s v10, v14, v4
+	WORD $0x4ea6cdac // fmls.4s v12, v13, v6
+	WORD $0x4ea4cdaa // fmls.4s v10, v13, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd83 // fmla v3.4s, v12.4s, v0.4s
-	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e20cd83 // fmla.4s v3, v12, v0
+	WORD $0x4e20cd42 // fmla.4s v2, v10, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd42 // fmla.4s v2, v10, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
-	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
-	WORD $0x4e21cd8c // fmla v12.4s, v12.4s, v1.4s
-	WORD $0x4e20cd4a // fmla v10.4s, v10.4s, v0.4s
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
+	WORD $0x6e2cdc21 // fmul.4s v1, v1, v12
+	WORD $0x6e2adc00 // fmul.4s v0, v0, v10
+	WORD $0x4e21cd8c // fmla.4s v12, v12, v1
+	WORD $0x4e20cd4a // fmla.4s v10, v10, v0
+	WORD $0x4e21a8c6 // fcvtns.4s v6, v6
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e28d583 // fadd v3.4s, v12.4s, v8.4s
-	WORD $0x4e28d542 // fadd v2.4s, v10.4s, v8.4s
-	WORD $0x4f3f04c1 // sshr v1.4s, v6.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184c6 // sub v6.4s, v6.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754c1 // shl v1.4s, v6.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	WORD $0x4e28d583 // fadd.4s v3, v12, v8
+	WORD $0x4e28d542 // fadd.4s v2, v10, v8
+	WORD $0x4f3f04c1 // sshr.4s v1, v6, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184c6 // sub.4s v6, v6, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754c1 // shl.4s v1, v6, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc43 // fmul.4s v3, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F4
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
 	WORD $0x4ea41c82 // mov v2.16b, v4.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f2104e0 // sshr v0.4s, v7.4s, #31
-	WORD $0x6ea01c64 // bit v4.16b, v3.16b, v0.16b
-	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
-	WORD $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	WORD $0x6e20fc82 // fdiv v2.4s, v4.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f2104e0 // sshr.4s v0, v7, #31
+	WORD $0x6ea01c64 // bit.16b v4, v3, v0
+	WORD $0x4e28d421 // fadd.4s v1, v1, v8
+	WORD $0x4e28d460 // fadd.4s v0, v3, v8
+	WORD $0x6e21fc43 // fdiv.4s v3, v2, v1
+	WORD $0x6e20fc82 // fdiv.4s v2, v4, v0
 	FLDPQ (R1), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -144,83 +144,83 @@ rest:
 	VLD1.P 4(R15), V9.S[3]
 
 masked1:
-	WORD $0x4eab1d42 // orr v2.16b, v10.16b, v11.16b
-	WORD $0x4eab1d21 // orr v1.16b, v9.16b, v11.16b
+	WORD $0x4eab1d42 // orr.16b v2, v10, v11
+	WORD $0x4eab1d21 // orr.16b v1, v9, v11
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 16(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 32(R26), F0
-	WORD $0x4ea2f40c // fmin v12.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40b // fmin v11.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40c // fmin.4s v12, v0, v2
+	WORD $0x4ea1f40b // fmin.4s v11, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25dd81 // fmul v1.4s, v12.4s, v5.4s
-	WORD $0x6e25dd60 // fmul v0.4s, v11.4s, v5.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5cdcc // fmls v12.4s, v14.4s, v5.4s
-	WORD $0x4ea4cdcb // fmls v11.4s, v14.4s, v4.4s
-	WORD $0x4ea5cdac // fmls v12.4s, v13.4s, v5.4s
-	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
+	WORD $0x6e25dd81 // fmul.4s v1, v12, v5
+	WORD $0x6e25dd60 // fmul.4s v0, v11, v5
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5cdcc // fmls.4s v12, v14, v5
+	WORD $0x4ea4cdcb // fmls.4s v11, v14, v4
+	WORD $0x4ea5cdac // fmls.4s v12, v13, v5
+	WORD $0x4ea4cdab // fmls.4s v11, v13, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd83 // fmla v3.4s, v12.4s, v0.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e20cd83 // fmla.4s v3, v12, v0
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
-	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
-	WORD $0x4e21cd8c // fmla v12.4s, v12.4s, v1.4s
-	WORD $0x4e20cd6b // fmla v11.4s, v11.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
+	WORD $0x6e2cdc21 // fmul.4s v1, v1, v12
+	WORD $0x6e2bdc00 // fmul.4s v0, v0, v11
+	WORD $0x4e21cd8c // fmla.4s v12, v12, v1
+	WORD $0x4e20cd6b // fmla.4s v11, v11, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e28d583 // fadd v3.4s, v12.4s, v8.4s
-	WORD $0x4e28d562 // fadd v2.4s, v11.4s, v8.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4ea88421 // add v1.4s, v1.4s, v8.4s
-	WORD $0x4ea88400 // add v0.4s, v0.4s, v8.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	WORD $0x4e28d583 // fadd.4s v3, v12, v8
+	WORD $0x4e28d562 // fadd.4s v2, v11, v8
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4ea88421 // add.4s v1, v1, v8
+	WORD $0x4ea88400 // add.4s v0, v0, v8
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc43 // fmul.4s v3, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F4
-	WORD $0x4f210540 // sshr v0.4s, v10.4s, #31
+	WORD $0x4f210540 // sshr.4s v0, v10, #31
 	WORD $0x4ea41c82 // mov v2.16b, v4.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
-	WORD $0x6ea01c64 // bit v4.16b, v3.16b, v0.16b
-	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
-	WORD $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	WORD $0x6e20fc82 // fdiv v2.4s, v4.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
+	WORD $0x6ea01c64 // bit.16b v4, v3, v0
+	WORD $0x4e28d421 // fadd.4s v1, v1, v8
+	WORD $0x4e28d460 // fadd.4s v0, v3, v8
+	WORD $0x6e21fc43 // fdiv.4s v3, v2, v1
+	WORD $0x6e20fc82 // fdiv.4s v2, v4, v0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R1, R15
@@ -250,8 +250,8 @@ masked1:
 	VLD1.P 4(R15), V0.S[3]
 
 masked2:
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
 	MOVD R0, R15
 	VMOV V7.S[0], R14
 	CBZ R14, masked3

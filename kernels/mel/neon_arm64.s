@@ -46,8 +46,8 @@ last:
 	ADD $32, R5, R5
 
 sum:
-	WORD $0x4e24d4c1 // fadd v1.4s, v6.4s, v4.4s
-	WORD $0x4e23d4a0 // fadd v0.4s, v5.4s, v3.4s
+	WORD $0x4e24d4c1 // fadd.4s v1, v6, v4
+	WORD $0x4e23d4a0 // fadd.4s v0, v5, v3
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $16, R3, R3

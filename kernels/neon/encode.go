@@ -3,10 +3,11 @@ package main
 import "fmt"
 
 // Go's assembler knows few instructions of NEON for floating point, so all vector arithmetic is written as the words that the
-// processor reads. The comment beside each word is the instruction in Arm's syntax. A test assembles the comments and compares.
+// processor reads. The comment beside each word is the instruction in Arm's syntax. Where all vectors have the same lanes, it names
+// these once, as Apple's assembler does: fadd.4s v0, v1, v2. A test assembles the comments and compares.
 
-// encoding is an instruction of up to three registers: the word without their numbers, and Arm's syntax for fmt with the
-// destination, the first and the second source.
+// encoding is an instruction of up to three registers: the word without their numbers, and the syntax for fmt with the destination,
+// the first and the second source.
 type encoding struct {
 	word   uint32
 	syntax string
@@ -14,11 +15,11 @@ type encoding struct {
 
 // three returns an instruction of three vectors, and two one of two vectors, with the same arrangement of lanes.
 func three(word uint32, name, lanes string) encoding {
-	return encoding{word, fmt.Sprintf("%s v%%[1]d.%[2]s, v%%[2]d.%[2]s, v%%[3]d.%[2]s", name, lanes)}
+	return encoding{word, fmt.Sprintf("%s.%s v%%[1]d, v%%[2]d, v%%[3]d", name, lanes)}
 }
 
 func two(word uint32, name, lanes string) encoding {
-	return encoding{word, fmt.Sprintf("%s v%%[1]d.%[2]s, v%%[2]d.%[2]s", name, lanes)}
+	return encoding{word, fmt.Sprintf("%s.%s v%%[1]d, v%%[2]d", name, lanes)}
 }
 
 // encodings are the instructions by name and arrangement. Source: Arm Architecture Reference Manual for A-profile, C7.2.
@@ -109,7 +110,7 @@ func shift(name, lanes string, by int) encoding {
 	default:
 		panic("unknown shift " + name)
 	}
-	return encoding{word, fmt.Sprintf("%s v%%[1]d.%[2]s, v%%[2]d.%[2]s, #%[3]d", name, lanes, by)}
+	return encoding{word, fmt.Sprintf("%s.%s v%%[1]d, v%%[2]d, #%d", name, lanes, by)}
 }
 
 // assemble returns the word of an instruction and its text.

@@ -200,8 +200,8 @@ turn:
 	FMOVS 32(R0), F0
 	WORD $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
 	WORD $0x4f801044 // fmla v4.4s, v2.4s, v0.s[0]
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	WORD $0x4ea2d460 // fsub v0.4s, v3.4s, v2.4s
+	WORD $0x4ea1d461 // fsub.4s v1, v3, v1
+	WORD $0x4ea2d460 // fsub.4s v0, v3, v2
 	FSTPQ (F1, F0), (R0)
 	ADD $36, R0, R0
 	SUBS $1, R1, R1
@@ -225,23 +225,23 @@ GLOBL constants<>(SB), RODATA|NOPTR, $16
 // TestLanes has instructions on lanes of 64 bits, and what becomes of them: instructions for each half, or one if both halves are
 // the same.
 func TestLanes(t *testing.T) {
-	vectorLine := regexp.MustCompile(`(?m)^\t?(?:WORD \S+ // )?(FLDPQ.+|FMOVQ F.+|DATA.+|[a-z][a-z0-9]+ v.+)$`)
+	vectorLine := regexp.MustCompile(`(?m)^\t?(?:WORD \S+ // )?(FLDPQ.+|FMOVQ F.+|DATA.+|[a-z][a-z0-9.]+ v.+)$`)
 	for body, want := range map[string]string{
 		"VPERMPD $0x00, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v1.d[0]",
 		"VPERMPD $0x55, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v1.d[1]",
 		"VPERMPD $0xaa, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v0.d[0]",
 		"VPERMPD $0xff, Y1, Y3": "FLDPQ (R0), (F1, F0); dup v0.2d, v0.d[1]",
-		"VPERMPD $0xd8, Y1, Y3": "FLDPQ (R0), (F2, F0); zip1 v1.2d, v2.2d, v0.2d; zip2 v0.2d, v2.2d, v0.2d",
+		"VPERMPD $0xd8, Y1, Y3": "FLDPQ (R0), (F2, F0); zip1.2d v1, v2, v0; zip2.2d v0, v2, v0",
 		"VBROADCASTSD (DX), Y3": "dup v0.2d, v0.d[0]",
 		"VPMULDQ Y2, Y1, Y3": "FLDPQ (R0), (F1, F4); FLDPQ (R1), (F0, F3); xtn v1.2s, v1.2d; xtn v0.2s, v0.2d; smull v2.2d, v1.2s, v0.2s; " +
 			"xtn v1.2s, v4.2d; xtn v0.2s, v3.2d; smull v0.2d, v1.2s, v0.2s",
-		"VBLENDVPD Y2, Y1, Y2, Y3": "FLDPQ (R0), (F4, F3); FLDPQ (R1), (F2, F1); sshr v0.2d, v2.2d, #63; bit v2.16b, v4.16b, v0.16b; " +
-			"sshr v0.2d, v1.2d, #63; bit v1.16b, v3.16b, v0.16b",
-		"VPSUBQ Y2, Y1, Y3":        "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); sub v1.2d, v3.2d, v1.2d; sub v0.2d, v2.2d, v0.2d",
-		"VPSRLQ $0x28, Y1, Y3":     "FLDPQ (R0), (F1, F0); ushr v1.2d, v1.2d, #40; ushr v0.2d, v0.2d, #40",
-		"VCMPPD $0x00, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); fcmeq v1.2d, v3.2d, v1.2d; fcmeq v0.2d, v2.2d, v0.2d",
-		"VCMPPD $0x11, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); fcmgt v1.2d, v1.2d, v3.2d; fcmgt v0.2d, v0.2d, v2.2d",
-		"VPBLENDD $0xa3, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); bit v3.16b, v1.16b, v5.16b; bit v2.16b, v0.16b, v4.16b; " +
+		"VBLENDVPD Y2, Y1, Y2, Y3": "FLDPQ (R0), (F4, F3); FLDPQ (R1), (F2, F1); sshr.2d v0, v2, #63; bit.16b v2, v4, v0; " +
+			"sshr.2d v0, v1, #63; bit.16b v1, v3, v0",
+		"VPSUBQ Y2, Y1, Y3":        "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); sub.2d v1, v3, v1; sub.2d v0, v2, v0",
+		"VPSRLQ $0x28, Y1, Y3":     "FLDPQ (R0), (F1, F0); ushr.2d v1, v1, #40; ushr.2d v0, v0, #40",
+		"VCMPPD $0x00, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); fcmeq.2d v1, v3, v1; fcmeq.2d v0, v2, v0",
+		"VCMPPD $0x11, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); fcmgt.2d v1, v1, v3; fcmgt.2d v0, v0, v2",
+		"VPBLENDD $0xa3, Y2, Y1, Y3": "FLDPQ (R0), (F3, F2); FLDPQ (R1), (F1, F0); bit.16b v3, v1, v5; bit.16b v2, v0, v4; " +
 			"DATA constants<>+0(SB)/8, $0xffffffffffffffff; DATA constants<>+8(SB)/8, $0x0000000000000000; " +
 			"DATA constants<>+16(SB)/8, $0xffffffff00000000; DATA constants<>+24(SB)/8, $0xffffffff00000000",
 		"VMOVUPS Y1, Y3\n\tVEXTRACTF128 $0x01, Y1, 64(BX)": "FLDPQ (R0), (F1, F0); FMOVQ F0, 64(R3)",

@@ -29,33 +29,33 @@ momentsSeveral:
 	CMP $32, R1
 	BLT momentsOne
 	FLDPQ (R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
-	WORD $0x4e20cc0b // fmla v11.4s, v0.4s, v0.4s
+	WORD $0x4eb2d421 // fsub.4s v1, v1, v18
+	WORD $0x4eb2d400 // fsub.4s v0, v0, v18
+	WORD $0x4e21d631 // fadd.4s v17, v17, v1
+	WORD $0x4e20d610 // fadd.4s v16, v16, v0
+	WORD $0x4e21cc2c // fmla.4s v12, v1, v1
+	WORD $0x4e20cc0b // fmla.4s v11, v0, v0
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD $0x4e21cc2a // fmla v10.4s, v1.4s, v1.4s
-	WORD $0x4e20cc09 // fmla v9.4s, v0.4s, v0.4s
+	WORD $0x4eb2d421 // fsub.4s v1, v1, v18
+	WORD $0x4eb2d400 // fsub.4s v0, v0, v18
+	WORD $0x4e21d5ef // fadd.4s v15, v15, v1
+	WORD $0x4e20d5ce // fadd.4s v14, v14, v0
+	WORD $0x4e21cc2a // fmla.4s v10, v1, v1
+	WORD $0x4e20cc09 // fmla.4s v9, v0, v0
 	FLDPQ 64(R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x4e21cc28 // fmla v8.4s, v1.4s, v1.4s
-	WORD $0x4e20cc07 // fmla v7.4s, v0.4s, v0.4s
+	WORD $0x4eb2d421 // fsub.4s v1, v1, v18
+	WORD $0x4eb2d400 // fsub.4s v0, v0, v18
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
+	WORD $0x4e21cc28 // fmla.4s v8, v1, v1
+	WORD $0x4e20cc07 // fmla.4s v7, v0, v0
 	FLDPQ 96(R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD $0x4e21cc26 // fmla v6.4s, v1.4s, v1.4s
-	WORD $0x4e20cc05 // fmla v5.4s, v0.4s, v0.4s
+	WORD $0x4eb2d421 // fsub.4s v1, v1, v18
+	WORD $0x4eb2d400 // fsub.4s v0, v0, v18
+	WORD $0x4e21d5ad // fadd.4s v13, v13, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
+	WORD $0x4e21cc26 // fmla.4s v6, v1, v1
+	WORD $0x4e20cc05 // fmla.4s v5, v0, v0
 	ADD $128, R0, R0
 	SUB $32, R1, R1
 	B momentsSeveral
@@ -64,38 +64,38 @@ momentsOne:
 	CMP $0, R1
 	BEQ momentsFold
 	FLDPQ (R0), (F1, F0)
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
-	WORD $0x4e20cc0b // fmla v11.4s, v0.4s, v0.4s
+	WORD $0x4eb2d421 // fsub.4s v1, v1, v18
+	WORD $0x4eb2d400 // fsub.4s v0, v0, v18
+	WORD $0x4e21d631 // fadd.4s v17, v17, v1
+	WORD $0x4e20d610 // fadd.4s v16, v16, v0
+	WORD $0x4e21cc2c // fmla.4s v12, v1, v1
+	WORD $0x4e20cc0b // fmla.4s v11, v0, v0
 	ADD $32, R0, R0
 	SUB $8, R1, R1
 	B momentsOne
 
 momentsFold:
-	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
-	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
-	WORD $0x4e2dd5e1 // fadd v1.4s, v15.4s, v13.4s
-	WORD $0x4e24d5c0 // fadd v0.4s, v14.4s, v4.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
+	WORD $0x4e23d623 // fadd.4s v3, v17, v3
+	WORD $0x4e22d602 // fadd.4s v2, v16, v2
+	WORD $0x4e2dd5e1 // fadd.4s v1, v15, v13
+	WORD $0x4e24d5c0 // fadd.4s v0, v14, v4
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
 	WORD $0x1e202824 // fadd s4, s1, s0
-	WORD $0x4e28d583 // fadd v3.4s, v12.4s, v8.4s
-	WORD $0x4e27d562 // fadd v2.4s, v11.4s, v7.4s
-	WORD $0x4e26d541 // fadd v1.4s, v10.4s, v6.4s
-	WORD $0x4e25d520 // fadd v0.4s, v9.4s, v5.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
+	WORD $0x4e28d583 // fadd.4s v3, v12, v8
+	WORD $0x4e27d562 // fadd.4s v2, v11, v7
+	WORD $0x4e26d541 // fadd.4s v1, v10, v6
+	WORD $0x4e25d520 // fadd.4s v0, v9, v5
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
 	WORD $0x1e202820 // fadd s0, s1, s0
 	FMOVS F4, sum+24(FP)
 	FMOVS F0, squares+28(FP)
@@ -119,49 +119,49 @@ compensatedTurn:
 	CMP $0, R2
 	BEQ compensatedEnd
 	FLDPQ (R1), (F1, F0)
-	WORD $0x6e21dc27 // fmul v7.4s, v1.4s, v1.4s
-	WORD $0x6e20dc06 // fmul v6.4s, v0.4s, v0.4s
-	WORD $0x4eb2d425 // fsub v5.4s, v1.4s, v18.4s
-	WORD $0x4eb1d404 // fsub v4.4s, v0.4s, v17.4s
-	WORD $0x4e25d683 // fadd v3.4s, v20.4s, v5.4s
-	WORD $0x4e24d662 // fadd v2.4s, v19.4s, v4.4s
-	WORD $0x4eb4d461 // fsub v1.4s, v3.4s, v20.4s
-	WORD $0x4eb3d440 // fsub v0.4s, v2.4s, v19.4s
-	WORD $0x4ea5d432 // fsub v18.4s, v1.4s, v5.4s
-	WORD $0x4ea4d411 // fsub v17.4s, v0.4s, v4.4s
+	WORD $0x6e21dc27 // fmul.4s v7, v1, v1
+	WORD $0x6e20dc06 // fmul.4s v6, v0, v0
+	WORD $0x4eb2d425 // fsub.4s v5, v1, v18
+	WORD $0x4eb1d404 // fsub.4s v4, v0, v17
+	WORD $0x4e25d683 // fadd.4s v3, v20, v5
+	WORD $0x4e24d662 // fadd.4s v2, v19, v4
+	WORD $0x4eb4d461 // fsub.4s v1, v3, v20
+	WORD $0x4eb3d440 // fsub.4s v0, v2, v19
+	WORD $0x4ea5d432 // fsub.4s v18, v1, v5
+	WORD $0x4ea4d411 // fsub.4s v17, v0, v4
 	WORD $0x4ea31c74 // mov v20.16b, v3.16b
 	WORD $0x4ea21c53 // mov v19.16b, v2.16b
-	WORD $0x4eadd4e5 // fsub v5.4s, v7.4s, v13.4s
-	WORD $0x4eacd4c4 // fsub v4.4s, v6.4s, v12.4s
-	WORD $0x4e25d5e3 // fadd v3.4s, v15.4s, v5.4s
-	WORD $0x4e24d5c2 // fadd v2.4s, v14.4s, v4.4s
-	WORD $0x4eafd461 // fsub v1.4s, v3.4s, v15.4s
-	WORD $0x4eaed440 // fsub v0.4s, v2.4s, v14.4s
-	WORD $0x4ea5d42d // fsub v13.4s, v1.4s, v5.4s
-	WORD $0x4ea4d40c // fsub v12.4s, v0.4s, v4.4s
+	WORD $0x4eadd4e5 // fsub.4s v5, v7, v13
+	WORD $0x4eacd4c4 // fsub.4s v4, v6, v12
+	WORD $0x4e25d5e3 // fadd.4s v3, v15, v5
+	WORD $0x4e24d5c2 // fadd.4s v2, v14, v4
+	WORD $0x4eafd461 // fsub.4s v1, v3, v15
+	WORD $0x4eaed440 // fsub.4s v0, v2, v14
+	WORD $0x4ea5d42d // fsub.4s v13, v1, v5
+	WORD $0x4ea4d40c // fsub.4s v12, v0, v4
 	WORD $0x4ea31c6f // mov v15.16b, v3.16b
 	WORD $0x4ea21c4e // mov v14.16b, v2.16b
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x6e21dc27 // fmul v7.4s, v1.4s, v1.4s
-	WORD $0x6e20dc06 // fmul v6.4s, v0.4s, v0.4s
-	WORD $0x4eb0d425 // fsub v5.4s, v1.4s, v16.4s
-	WORD $0x4eb7d404 // fsub v4.4s, v0.4s, v23.4s
-	WORD $0x4e25d6c3 // fadd v3.4s, v22.4s, v5.4s
-	WORD $0x4e24d6a2 // fadd v2.4s, v21.4s, v4.4s
-	WORD $0x4eb6d461 // fsub v1.4s, v3.4s, v22.4s
-	WORD $0x4eb5d440 // fsub v0.4s, v2.4s, v21.4s
-	WORD $0x4ea5d430 // fsub v16.4s, v1.4s, v5.4s
-	WORD $0x4ea4d417 // fsub v23.4s, v0.4s, v4.4s
+	WORD $0x6e21dc27 // fmul.4s v7, v1, v1
+	WORD $0x6e20dc06 // fmul.4s v6, v0, v0
+	WORD $0x4eb0d425 // fsub.4s v5, v1, v16
+	WORD $0x4eb7d404 // fsub.4s v4, v0, v23
+	WORD $0x4e25d6c3 // fadd.4s v3, v22, v5
+	WORD $0x4e24d6a2 // fadd.4s v2, v21, v4
+	WORD $0x4eb6d461 // fsub.4s v1, v3, v22
+	WORD $0x4eb5d440 // fsub.4s v0, v2, v21
+	WORD $0x4ea5d430 // fsub.4s v16, v1, v5
+	WORD $0x4ea4d417 // fsub.4s v23, v0, v4
 	WORD $0x4ea31c76 // mov v22.16b, v3.16b
 	WORD $0x4ea21c55 // mov v21.16b, v2.16b
-	WORD $0x4ea9d4e5 // fsub v5.4s, v7.4s, v9.4s
-	WORD $0x4ea8d4c4 // fsub v4.4s, v6.4s, v8.4s
-	WORD $0x4e25d563 // fadd v3.4s, v11.4s, v5.4s
-	WORD $0x4e24d542 // fadd v2.4s, v10.4s, v4.4s
-	WORD $0x4eabd461 // fsub v1.4s, v3.4s, v11.4s
-	WORD $0x4eaad440 // fsub v0.4s, v2.4s, v10.4s
-	WORD $0x4ea5d429 // fsub v9.4s, v1.4s, v5.4s
-	WORD $0x4ea4d408 // fsub v8.4s, v0.4s, v4.4s
+	WORD $0x4ea9d4e5 // fsub.4s v5, v7, v9
+	WORD $0x4ea8d4c4 // fsub.4s v4, v6, v8
+	WORD $0x4e25d563 // fadd.4s v3, v11, v5
+	WORD $0x4e24d542 // fadd.4s v2, v10, v4
+	WORD $0x4eabd461 // fsub.4s v1, v3, v11
+	WORD $0x4eaad440 // fsub.4s v0, v2, v10
+	WORD $0x4ea5d429 // fsub.4s v9, v1, v5
+	WORD $0x4ea4d408 // fsub.4s v8, v0, v4
 	WORD $0x4ea31c6b // mov v11.16b, v3.16b
 	WORD $0x4ea21c4a // mov v10.16b, v2.16b
 	ADD $64, R1, R1
@@ -195,14 +195,14 @@ perColumnTurn:
 	CMP $0, R4
 	BEQ perColumnEnd
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4ea7d421 // fsub v1.4s, v1.4s, v7.4s
-	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
-	WORD $0x6e26dc25 // fmul v5.4s, v1.4s, v6.4s
-	WORD $0x6e26dc04 // fmul v4.4s, v0.4s, v6.4s
+	WORD $0x4ea7d421 // fsub.4s v1, v1, v7
+	WORD $0x4ea7d400 // fsub.4s v0, v0, v7
+	WORD $0x6e26dc25 // fmul.4s v5, v1, v6
+	WORD $0x6e26dc04 // fmul.4s v4, v0, v6
 	FLDPQ (R2), (F3, F2)
 	FLDPQ (R3), (F1, F0)
-	WORD $0x4e25cc61 // fmla v1.4s, v3.4s, v5.4s
-	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
+	WORD $0x4e25cc61 // fmla.4s v1, v3, v5
+	WORD $0x4e24cc40 // fmla.4s v0, v2, v4
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -227,11 +227,11 @@ scaledTurn:
 	CMP $0, R3
 	BEQ scaledEnd
 	FLDPQ (R1), (F1, F0)
-	WORD $0x6e21dc83 // fmul v3.4s, v4.4s, v1.4s
-	WORD $0x6e20dc82 // fmul v2.4s, v4.4s, v0.4s
+	WORD $0x6e21dc83 // fmul.4s v3, v4, v1
+	WORD $0x6e20dc82 // fmul.4s v2, v4, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -258,12 +258,12 @@ perChannelTurn:
 	CMP $0, R2
 	BEQ perChannelEnd
 	FLDPQ (R1), (F0, F1)
-	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
-	WORD $0x4ea5d422 // fsub v2.4s, v1.4s, v5.4s
+	WORD $0x4ea5d400 // fsub.4s v0, v0, v5
+	WORD $0x4ea5d422 // fsub.4s v2, v1, v5
 	WORD $0x4ea31c61 // mov v1.16b, v3.16b
-	WORD $0x4e20cc81 // fmla v1.4s, v4.4s, v0.4s
+	WORD $0x4e20cc81 // fmla.4s v1, v4, v0
 	WORD $0x4ea31c60 // mov v0.16b, v3.16b
-	WORD $0x4e22cc80 // fmla v0.4s, v4.4s, v2.4s
+	WORD $0x4e22cc80 // fmla.4s v0, v4, v2
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0

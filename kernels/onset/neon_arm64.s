@@ -18,20 +18,20 @@ several:
 	BLT one
 	FLDPQ (R0), (F3, F2)
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
-	WORD $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
-	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4ea1d461 // fsub.4s v1, v3, v1
+	WORD $0x4ea0d440 // fsub.4s v0, v2, v0
+	WORD $0x4e21f501 // fmax.4s v1, v8, v1
+	WORD $0x4e20f500 // fmax.4s v0, v8, v0
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	FLDPQ 32(R0), (F3, F2)
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
-	WORD $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
-	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1d461 // fsub.4s v1, v3, v1
+	WORD $0x4ea0d440 // fsub.4s v0, v2, v0
+	WORD $0x4e21f501 // fmax.4s v1, v8, v1
+	WORD $0x4e20f500 // fmax.4s v0, v8, v0
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	ADD $64, R0, R0
 	ADD $64, R1, R1
 	SUB $16, R2, R2
@@ -42,23 +42,23 @@ one:
 	BEQ sum
 	FLDPQ (R0), (F3, F2)
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
-	WORD $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
-	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4ea1d461 // fsub.4s v1, v3, v1
+	WORD $0x4ea0d440 // fsub.4s v0, v2, v0
+	WORD $0x4e21f501 // fmax.4s v1, v8, v1
+	WORD $0x4e20f500 // fmax.4s v0, v8, v0
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD $32, R0, R0
 	ADD $32, R1, R1
 	SUB $8, R2, R2
 
 sum:
-	WORD $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
-	WORD $0x4e24d4c0 // fadd v0.4s, v6.4s, v4.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
+	WORD $0x4e25d4e1 // fadd.4s v1, v7, v5
+	WORD $0x4e24d4c0 // fadd.4s v0, v6, v4
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
 	WORD $0x1e202820 // fadd s0, s1, s0
 	FMOVS F0, ret+24(FP)
 	RET

@@ -24,83 +24,83 @@ several:
 	// Magnitudes of at least 2 and NaNs are those with the highest bit of an exponent.
 	FLDPQ (R1), (F3, F2)
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 64(R1), (F1, F0)
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 96(R1), (F0, F1)
-	WORD $0x4ea01c60 // orr v0.16b, v3.16b, v0.16b
-	WORD $0x4ea11c41 // orr v1.16b, v2.16b, v1.16b
-	WORD $0x4f215400 // shl v0.4s, v0.4s, #1
-	WORD $0x4f215423 // shl v3.4s, v1.4s, #1
-	WORD $0x6f210401 // ushr v1.4s, v0.4s, #31
+	WORD $0x4ea01c60 // orr.16b v0, v3, v0
+	WORD $0x4ea11c41 // orr.16b v1, v2, v1
+	WORD $0x4f215400 // shl.4s v0, v0, #1
+	WORD $0x4f215423 // shl.4s v3, v1, #1
+	WORD $0x6f210401 // ushr.4s v1, v0, #31
 	FMOVQ (R26), F0
-	WORD $0x6ea04422 // ushl v2.4s, v1.4s, v0.4s
-	WORD $0x6f210461 // ushr v1.4s, v3.4s, #31
+	WORD $0x6ea04422 // ushl.4s v2, v1, v0
+	WORD $0x6f210461 // ushr.4s v1, v3, #31
 	FMOVQ 16(R26), F0
-	WORD $0x6ea04420 // ushl v0.4s, v1.4s, v0.4s
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x6ea04420 // ushl.4s v0, v1, v0
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R4
 	CMP $0, R4
 	BNE one
 	FLDPQ (R1), (F2, F1)
 	FMOVQ 32(R26), F0
-	WORD $0x6e20dc5b // fmul v27.4s, v2.4s, v0.4s
-	WORD $0x6e20dc3a // fmul v26.4s, v1.4s, v0.4s
+	WORD $0x6e20dc5b // fmul.4s v27, v2, v0
+	WORD $0x6e20dc3a // fmul.4s v26, v1, v0
 	FLDPQ 32(R1), (F2, F1)
 	FMOVQ 32(R26), F0
-	WORD $0x6e20dc59 // fmul v25.4s, v2.4s, v0.4s
-	WORD $0x6e20dc38 // fmul v24.4s, v1.4s, v0.4s
+	WORD $0x6e20dc59 // fmul.4s v25, v2, v0
+	WORD $0x6e20dc38 // fmul.4s v24, v1, v0
 	FLDPQ 64(R1), (F2, F1)
 	FMOVQ 32(R26), F0
-	WORD $0x6e20dc57 // fmul v23.4s, v2.4s, v0.4s
-	WORD $0x6e20dc36 // fmul v22.4s, v1.4s, v0.4s
+	WORD $0x6e20dc57 // fmul.4s v23, v2, v0
+	WORD $0x6e20dc36 // fmul.4s v22, v1, v0
 	FLDPQ 96(R1), (F2, F1)
 	FMOVQ 32(R26), F0
-	WORD $0x6e20dc55 // fmul v21.4s, v2.4s, v0.4s
-	WORD $0x6e20dc34 // fmul v20.4s, v1.4s, v0.4s
-	WORD $0x4ea1bb67 // fcvtzs v7.4s, v27.4s
-	WORD $0x4ea1bb46 // fcvtzs v6.4s, v26.4s
-	WORD $0x4ea1bb25 // fcvtzs v5.4s, v25.4s
-	WORD $0x4ea1bb04 // fcvtzs v4.4s, v24.4s
-	WORD $0x4ea1bae3 // fcvtzs v3.4s, v23.4s
-	WORD $0x4ea1bac2 // fcvtzs v2.4s, v22.4s
-	WORD $0x4ea1babf // fcvtzs v31.4s, v21.4s
-	WORD $0x4ea1ba9e // fcvtzs v30.4s, v20.4s
-	WORD $0x4ea19b73 // frintz v19.4s, v27.4s
-	WORD $0x4ea19b52 // frintz v18.4s, v26.4s
-	WORD $0x4ea19b31 // frintz v17.4s, v25.4s
-	WORD $0x4ea19b10 // frintz v16.4s, v24.4s
-	WORD $0x4ea19aef // frintz v15.4s, v23.4s
-	WORD $0x4ea19ace // frintz v14.4s, v22.4s
-	WORD $0x4ea19aa1 // frintz v1.4s, v21.4s
-	WORD $0x4ea19a80 // frintz v0.4s, v20.4s
-	WORD $0x4eb3d773 // fsub v19.4s, v27.4s, v19.4s
-	WORD $0x4eb2d752 // fsub v18.4s, v26.4s, v18.4s
-	WORD $0x4eb1d731 // fsub v17.4s, v25.4s, v17.4s
-	WORD $0x4eb0d710 // fsub v16.4s, v24.4s, v16.4s
-	WORD $0x4eafd6ef // fsub v15.4s, v23.4s, v15.4s
-	WORD $0x4eaed6ce // fsub v14.4s, v22.4s, v14.4s
-	WORD $0x4ea1d6a1 // fsub v1.4s, v21.4s, v1.4s
-	WORD $0x4ea0d680 // fsub v0.4s, v20.4s, v0.4s
-	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x6e2dde52 // fmul v18.4s, v18.4s, v13.4s
-	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x6e2dddce // fmul v14.4s, v14.4s, v13.4s
-	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x4ea1ba7d // fcvtzs v29.4s, v19.4s
-	WORD $0x4ea1ba54 // fcvtzs v20.4s, v18.4s
-	WORD $0x4ea1ba33 // fcvtzs v19.4s, v17.4s
-	WORD $0x4ea1ba12 // fcvtzs v18.4s, v16.4s
-	WORD $0x4ea1b9f1 // fcvtzs v17.4s, v15.4s
-	WORD $0x4ea1b9d0 // fcvtzs v16.4s, v14.4s
-	WORD $0x4ea1b82f // fcvtzs v15.4s, v1.4s
-	WORD $0x4ea1b80e // fcvtzs v14.4s, v0.4s
+	WORD $0x6e20dc55 // fmul.4s v21, v2, v0
+	WORD $0x6e20dc34 // fmul.4s v20, v1, v0
+	WORD $0x4ea1bb67 // fcvtzs.4s v7, v27
+	WORD $0x4ea1bb46 // fcvtzs.4s v6, v26
+	WORD $0x4ea1bb25 // fcvtzs.4s v5, v25
+	WORD $0x4ea1bb04 // fcvtzs.4s v4, v24
+	WORD $0x4ea1bae3 // fcvtzs.4s v3, v23
+	WORD $0x4ea1bac2 // fcvtzs.4s v2, v22
+	WORD $0x4ea1babf // fcvtzs.4s v31, v21
+	WORD $0x4ea1ba9e // fcvtzs.4s v30, v20
+	WORD $0x4ea19b73 // frintz.4s v19, v27
+	WORD $0x4ea19b52 // frintz.4s v18, v26
+	WORD $0x4ea19b31 // frintz.4s v17, v25
+	WORD $0x4ea19b10 // frintz.4s v16, v24
+	WORD $0x4ea19aef // frintz.4s v15, v23
+	WORD $0x4ea19ace // frintz.4s v14, v22
+	WORD $0x4ea19aa1 // frintz.4s v1, v21
+	WORD $0x4ea19a80 // frintz.4s v0, v20
+	WORD $0x4eb3d773 // fsub.4s v19, v27, v19
+	WORD $0x4eb2d752 // fsub.4s v18, v26, v18
+	WORD $0x4eb1d731 // fsub.4s v17, v25, v17
+	WORD $0x4eb0d710 // fsub.4s v16, v24, v16
+	WORD $0x4eafd6ef // fsub.4s v15, v23, v15
+	WORD $0x4eaed6ce // fsub.4s v14, v22, v14
+	WORD $0x4ea1d6a1 // fsub.4s v1, v21, v1
+	WORD $0x4ea0d680 // fsub.4s v0, v20, v0
+	WORD $0x6e2dde73 // fmul.4s v19, v19, v13
+	WORD $0x6e2dde52 // fmul.4s v18, v18, v13
+	WORD $0x6e2dde31 // fmul.4s v17, v17, v13
+	WORD $0x6e2dde10 // fmul.4s v16, v16, v13
+	WORD $0x6e2dddef // fmul.4s v15, v15, v13
+	WORD $0x6e2dddce // fmul.4s v14, v14, v13
+	WORD $0x6e2ddc21 // fmul.4s v1, v1, v13
+	WORD $0x6e2ddc00 // fmul.4s v0, v0, v13
+	WORD $0x4ea1ba7d // fcvtzs.4s v29, v19
+	WORD $0x4ea1ba54 // fcvtzs.4s v20, v18
+	WORD $0x4ea1ba33 // fcvtzs.4s v19, v17
+	WORD $0x4ea1ba12 // fcvtzs.4s v18, v16
+	WORD $0x4ea1b9f1 // fcvtzs.4s v17, v15
+	WORD $0x4ea1b9d0 // fcvtzs.4s v16, v14
+	WORD $0x4ea1b82f // fcvtzs.4s v15, v1
+	WORD $0x4ea1b80e // fcvtzs.4s v14, v0
 	WORD $0x0ea12ba1 // xtn v1.2s, v29.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c039 // smull v25.2d, v1.2s, v0.2s
@@ -125,14 +125,14 @@ several:
 	WORD $0x0ea129c1 // xtn v1.2s, v14.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c035 // smull v21.2d, v1.2s, v0.2s
-	WORD $0x4e9d6ba0 // trn2 v0.4s, v29.4s, v29.4s
-	WORD $0x4e946a94 // trn2 v20.4s, v20.4s, v20.4s
-	WORD $0x4e936a73 // trn2 v19.4s, v19.4s, v19.4s
-	WORD $0x4e926a52 // trn2 v18.4s, v18.4s, v18.4s
-	WORD $0x4e916a31 // trn2 v17.4s, v17.4s, v17.4s
-	WORD $0x4e906a10 // trn2 v16.4s, v16.4s, v16.4s
-	WORD $0x4e8f69ef // trn2 v15.4s, v15.4s, v15.4s
-	WORD $0x4e8e69ce // trn2 v14.4s, v14.4s, v14.4s
+	WORD $0x4e9d6ba0 // trn2.4s v0, v29, v29
+	WORD $0x4e946a94 // trn2.4s v20, v20, v20
+	WORD $0x4e936a73 // trn2.4s v19, v19, v19
+	WORD $0x4e926a52 // trn2.4s v18, v18, v18
+	WORD $0x4e916a31 // trn2.4s v17, v17, v17
+	WORD $0x4e906a10 // trn2.4s v16, v16, v16
+	WORD $0x4e8f69ef // trn2.4s v15, v15, v15
+	WORD $0x4e8e69ce // trn2.4s v14, v14, v14
 	WORD $0x0ea12801 // xtn v1.2s, v0.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c03d // smull v29.2d, v1.2s, v0.2s
@@ -157,157 +157,157 @@ several:
 	WORD $0x0ea129c1 // xtn v1.2s, v14.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c02e // smull v14.2d, v1.2s, v0.2s
-	WORD $0x4f6254e1 // shl v1.2d, v7.2d, #34
-	WORD $0x4f6254c0 // shl v0.2d, v6.2d, #34
-	WORD $0x4ef98439 // add v25.2d, v1.2d, v25.2d
-	WORD $0x4ef88418 // add v24.2d, v0.2d, v24.2d
-	WORD $0x4f6254a1 // shl v1.2d, v5.2d, #34
-	WORD $0x4f625480 // shl v0.2d, v4.2d, #34
-	WORD $0x4ef78437 // add v23.2d, v1.2d, v23.2d
-	WORD $0x4ef68416 // add v22.2d, v0.2d, v22.2d
-	WORD $0x4f625461 // shl v1.2d, v3.2d, #34
-	WORD $0x4f625440 // shl v0.2d, v2.2d, #34
-	WORD $0x4efc843c // add v28.2d, v1.2d, v28.2d
-	WORD $0x4efb841b // add v27.2d, v0.2d, v27.2d
-	WORD $0x4f6257e1 // shl v1.2d, v31.2d, #34
-	WORD $0x4f6257c0 // shl v0.2d, v30.2d, #34
-	WORD $0x4efa843a // add v26.2d, v1.2d, v26.2d
-	WORD $0x4ef58415 // add v21.2d, v0.2d, v21.2d
-	WORD $0x4e2b1ce7 // and v7.16b, v7.16b, v11.16b
-	WORD $0x4e2b1cc6 // and v6.16b, v6.16b, v11.16b
-	WORD $0x4e2b1ca5 // and v5.16b, v5.16b, v11.16b
-	WORD $0x4e2b1c84 // and v4.16b, v4.16b, v11.16b
-	WORD $0x4e2b1c63 // and v3.16b, v3.16b, v11.16b
-	WORD $0x4e2b1c42 // and v2.16b, v2.16b, v11.16b
-	WORD $0x4e2b1fe1 // and v1.16b, v31.16b, v11.16b
-	WORD $0x4e2b1fc0 // and v0.16b, v30.16b, v11.16b
-	WORD $0x4f4254e7 // shl v7.2d, v7.2d, #2
-	WORD $0x4f4254c6 // shl v6.2d, v6.2d, #2
-	WORD $0x4f4254a5 // shl v5.2d, v5.2d, #2
-	WORD $0x4f425484 // shl v4.2d, v4.2d, #2
-	WORD $0x4f425463 // shl v3.2d, v3.2d, #2
-	WORD $0x4f425442 // shl v2.2d, v2.2d, #2
-	WORD $0x4f425421 // shl v1.2d, v1.2d, #2
-	WORD $0x4f425400 // shl v0.2d, v0.2d, #2
-	WORD $0x4efd84e7 // add v7.2d, v7.2d, v29.2d
-	WORD $0x4ef484d4 // add v20.2d, v6.2d, v20.2d
-	WORD $0x4ef384b3 // add v19.2d, v5.2d, v19.2d
-	WORD $0x4ef28492 // add v18.2d, v4.2d, v18.2d
-	WORD $0x4ef18471 // add v17.2d, v3.2d, v17.2d
-	WORD $0x4ef08450 // add v16.2d, v2.2d, v16.2d
-	WORD $0x4eef842f // add v15.2d, v1.2d, v15.2d
-	WORD $0x4eee840e // add v14.2d, v0.2d, v14.2d
+	WORD $0x4f6254e1 // shl.2d v1, v7, #34
+	WORD $0x4f6254c0 // shl.2d v0, v6, #34
+	WORD $0x4ef98439 // add.2d v25, v1, v25
+	WORD $0x4ef88418 // add.2d v24, v0, v24
+	WORD $0x4f6254a1 // shl.2d v1, v5, #34
+	WORD $0x4f625480 // shl.2d v0, v4, #34
+	WORD $0x4ef78437 // add.2d v23, v1, v23
+	WORD $0x4ef68416 // add.2d v22, v0, v22
+	WORD $0x4f625461 // shl.2d v1, v3, #34
+	WORD $0x4f625440 // shl.2d v0, v2, #34
+	WORD $0x4efc843c // add.2d v28, v1, v28
+	WORD $0x4efb841b // add.2d v27, v0, v27
+	WORD $0x4f6257e1 // shl.2d v1, v31, #34
+	WORD $0x4f6257c0 // shl.2d v0, v30, #34
+	WORD $0x4efa843a // add.2d v26, v1, v26
+	WORD $0x4ef58415 // add.2d v21, v0, v21
+	WORD $0x4e2b1ce7 // and.16b v7, v7, v11
+	WORD $0x4e2b1cc6 // and.16b v6, v6, v11
+	WORD $0x4e2b1ca5 // and.16b v5, v5, v11
+	WORD $0x4e2b1c84 // and.16b v4, v4, v11
+	WORD $0x4e2b1c63 // and.16b v3, v3, v11
+	WORD $0x4e2b1c42 // and.16b v2, v2, v11
+	WORD $0x4e2b1fe1 // and.16b v1, v31, v11
+	WORD $0x4e2b1fc0 // and.16b v0, v30, v11
+	WORD $0x4f4254e7 // shl.2d v7, v7, #2
+	WORD $0x4f4254c6 // shl.2d v6, v6, #2
+	WORD $0x4f4254a5 // shl.2d v5, v5, #2
+	WORD $0x4f425484 // shl.2d v4, v4, #2
+	WORD $0x4f425463 // shl.2d v3, v3, #2
+	WORD $0x4f425442 // shl.2d v2, v2, #2
+	WORD $0x4f425421 // shl.2d v1, v1, #2
+	WORD $0x4f425400 // shl.2d v0, v0, #2
+	WORD $0x4efd84e7 // add.2d v7, v7, v29
+	WORD $0x4ef484d4 // add.2d v20, v6, v20
+	WORD $0x4ef384b3 // add.2d v19, v5, v19
+	WORD $0x4ef28492 // add.2d v18, v4, v18
+	WORD $0x4ef18471 // add.2d v17, v3, v17
+	WORD $0x4ef08450 // add.2d v16, v2, v16
+	WORD $0x4eef842f // add.2d v15, v1, v15
+	WORD $0x4eee840e // add.2d v14, v0, v14
 
 	// In each lane, the sum of all increments up to the pair: at first of one lane, then of two, then of four.
-	WORD $0x4ee78739 // add v25.2d, v25.2d, v7.2d
-	WORD $0x4ef48718 // add v24.2d, v24.2d, v20.2d
-	WORD $0x4ef386f7 // add v23.2d, v23.2d, v19.2d
-	WORD $0x4ef286d6 // add v22.2d, v22.2d, v18.2d
-	WORD $0x4ef1879d // add v29.2d, v28.2d, v17.2d
-	WORD $0x4ef0877c // add v28.2d, v27.2d, v16.2d
-	WORD $0x4eef875b // add v27.2d, v26.2d, v15.2d
-	WORD $0x4eee86ba // add v26.2d, v21.2d, v14.2d
-	WORD $0x4ed93935 // zip1 v21.2d, v9.2d, v25.2d
-	WORD $0x4ed83926 // zip1 v6.2d, v9.2d, v24.2d
-	WORD $0x4ed73925 // zip1 v5.2d, v9.2d, v23.2d
-	WORD $0x4ed63924 // zip1 v4.2d, v9.2d, v22.2d
-	WORD $0x4edd3923 // zip1 v3.2d, v9.2d, v29.2d
-	WORD $0x4edc3922 // zip1 v2.2d, v9.2d, v28.2d
-	WORD $0x4edb3921 // zip1 v1.2d, v9.2d, v27.2d
-	WORD $0x4eda3920 // zip1 v0.2d, v9.2d, v26.2d
-	WORD $0x4ef58739 // add v25.2d, v25.2d, v21.2d
-	WORD $0x4ee68718 // add v24.2d, v24.2d, v6.2d
-	WORD $0x4ee586f7 // add v23.2d, v23.2d, v5.2d
-	WORD $0x4ee486d6 // add v22.2d, v22.2d, v4.2d
-	WORD $0x4ee387bd // add v29.2d, v29.2d, v3.2d
-	WORD $0x4ee2879c // add v28.2d, v28.2d, v2.2d
-	WORD $0x4ee1877b // add v27.2d, v27.2d, v1.2d
-	WORD $0x4ee0875a // add v26.2d, v26.2d, v0.2d
+	WORD $0x4ee78739 // add.2d v25, v25, v7
+	WORD $0x4ef48718 // add.2d v24, v24, v20
+	WORD $0x4ef386f7 // add.2d v23, v23, v19
+	WORD $0x4ef286d6 // add.2d v22, v22, v18
+	WORD $0x4ef1879d // add.2d v29, v28, v17
+	WORD $0x4ef0877c // add.2d v28, v27, v16
+	WORD $0x4eef875b // add.2d v27, v26, v15
+	WORD $0x4eee86ba // add.2d v26, v21, v14
+	WORD $0x4ed93935 // zip1.2d v21, v9, v25
+	WORD $0x4ed83926 // zip1.2d v6, v9, v24
+	WORD $0x4ed73925 // zip1.2d v5, v9, v23
+	WORD $0x4ed63924 // zip1.2d v4, v9, v22
+	WORD $0x4edd3923 // zip1.2d v3, v9, v29
+	WORD $0x4edc3922 // zip1.2d v2, v9, v28
+	WORD $0x4edb3921 // zip1.2d v1, v9, v27
+	WORD $0x4eda3920 // zip1.2d v0, v9, v26
+	WORD $0x4ef58739 // add.2d v25, v25, v21
+	WORD $0x4ee68718 // add.2d v24, v24, v6
+	WORD $0x4ee586f7 // add.2d v23, v23, v5
+	WORD $0x4ee486d6 // add.2d v22, v22, v4
+	WORD $0x4ee387bd // add.2d v29, v29, v3
+	WORD $0x4ee2879c // add.2d v28, v28, v2
+	WORD $0x4ee1877b // add.2d v27, v27, v1
+	WORD $0x4ee0875a // add.2d v26, v26, v0
 	WORD $0x4ea91d22 // mov v2.16b, v9.16b
 	WORD $0x4ea91d21 // mov v1.16b, v9.16b
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x4ec97935 // zip2 v21.2d, v9.2d, v9.2d
-	WORD $0x4ed97b26 // zip2 v6.2d, v25.2d, v25.2d
-	WORD $0x4ec27845 // zip2 v5.2d, v2.2d, v2.2d
-	WORD $0x4ed77ae4 // zip2 v4.2d, v23.2d, v23.2d
-	WORD $0x4ec17823 // zip2 v3.2d, v1.2d, v1.2d
-	WORD $0x4edd7ba2 // zip2 v2.2d, v29.2d, v29.2d
-	WORD $0x4ec07801 // zip2 v1.2d, v0.2d, v0.2d
-	WORD $0x4edb7b60 // zip2 v0.2d, v27.2d, v27.2d
-	WORD $0x4ef58739 // add v25.2d, v25.2d, v21.2d
-	WORD $0x4ee68718 // add v24.2d, v24.2d, v6.2d
-	WORD $0x4ee586f7 // add v23.2d, v23.2d, v5.2d
-	WORD $0x4ee486d6 // add v22.2d, v22.2d, v4.2d
-	WORD $0x4ee387b5 // add v21.2d, v29.2d, v3.2d
-	WORD $0x4ee28786 // add v6.2d, v28.2d, v2.2d
-	WORD $0x4ee18765 // add v5.2d, v27.2d, v1.2d
-	WORD $0x4ee08744 // add v4.2d, v26.2d, v0.2d
+	WORD $0x4ec97935 // zip2.2d v21, v9, v9
+	WORD $0x4ed97b26 // zip2.2d v6, v25, v25
+	WORD $0x4ec27845 // zip2.2d v5, v2, v2
+	WORD $0x4ed77ae4 // zip2.2d v4, v23, v23
+	WORD $0x4ec17823 // zip2.2d v3, v1, v1
+	WORD $0x4edd7ba2 // zip2.2d v2, v29, v29
+	WORD $0x4ec07801 // zip2.2d v1, v0, v0
+	WORD $0x4edb7b60 // zip2.2d v0, v27, v27
+	WORD $0x4ef58739 // add.2d v25, v25, v21
+	WORD $0x4ee68718 // add.2d v24, v24, v6
+	WORD $0x4ee586f7 // add.2d v23, v23, v5
+	WORD $0x4ee486d6 // add.2d v22, v22, v4
+	WORD $0x4ee387b5 // add.2d v21, v29, v3
+	WORD $0x4ee28786 // add.2d v6, v28, v2
+	WORD $0x4ee18765 // add.2d v5, v27, v1
+	WORD $0x4ee08744 // add.2d v4, v26, v0
 	WORD $0x4e180700 // dup v0.2d, v24.d[1]
 	WORD $0x4e1806c3 // dup v3.2d, v22.d[1]
 	WORD $0x4e1804c2 // dup v2.2d, v6.d[1]
 	WORD $0x4e180481 // dup v1.2d, v4.d[1]
-	WORD $0x4ee8873d // add v29.2d, v25.2d, v8.2d
-	WORD $0x4ee8871c // add v28.2d, v24.2d, v8.2d
-	WORD $0x4ee08500 // add v0.2d, v8.2d, v0.2d
-	WORD $0x4ee086fb // add v27.2d, v23.2d, v0.2d
-	WORD $0x4ee086da // add v26.2d, v22.2d, v0.2d
-	WORD $0x4ee38400 // add v0.2d, v0.2d, v3.2d
-	WORD $0x4ee086b9 // add v25.2d, v21.2d, v0.2d
-	WORD $0x4ee084d8 // add v24.2d, v6.2d, v0.2d
-	WORD $0x4ee28400 // add v0.2d, v0.2d, v2.2d
-	WORD $0x4ee084b7 // add v23.2d, v5.2d, v0.2d
-	WORD $0x4ee08496 // add v22.2d, v4.2d, v0.2d
-	WORD $0x4ee18408 // add v8.2d, v0.2d, v1.2d
+	WORD $0x4ee8873d // add.2d v29, v25, v8
+	WORD $0x4ee8871c // add.2d v28, v24, v8
+	WORD $0x4ee08500 // add.2d v0, v8, v0
+	WORD $0x4ee086fb // add.2d v27, v23, v0
+	WORD $0x4ee086da // add.2d v26, v22, v0
+	WORD $0x4ee38400 // add.2d v0, v0, v3
+	WORD $0x4ee086b9 // add.2d v25, v21, v0
+	WORD $0x4ee084d8 // add.2d v24, v6, v0
+	WORD $0x4ee28400 // add.2d v0, v0, v2
+	WORD $0x4ee084b7 // add.2d v23, v5, v0
+	WORD $0x4ee08496 // add.2d v22, v4, v0
+	WORD $0x4ee18408 // add.2d v8, v0, v1
 
 	// The phases after the first increments of pairs, and those after the second ones.
-	WORD $0x6ee787a7 // sub v7.2d, v29.2d, v7.2d
-	WORD $0x6ef48786 // sub v6.2d, v28.2d, v20.2d
-	WORD $0x6ef38765 // sub v5.2d, v27.2d, v19.2d
-	WORD $0x6ef28744 // sub v4.2d, v26.2d, v18.2d
-	WORD $0x6ef18723 // sub v3.2d, v25.2d, v17.2d
-	WORD $0x6ef08702 // sub v2.2d, v24.2d, v16.2d
-	WORD $0x6eef86e1 // sub v1.2d, v23.2d, v15.2d
-	WORD $0x6eee86c0 // sub v0.2d, v22.2d, v14.2d
-	WORD $0x6f5804f5 // ushr v21.2d, v7.2d, #40
-	WORD $0x6f5804d4 // ushr v20.2d, v6.2d, #40
-	WORD $0x6f5804b3 // ushr v19.2d, v5.2d, #40
-	WORD $0x6f580492 // ushr v18.2d, v4.2d, #40
-	WORD $0x6f580471 // ushr v17.2d, v3.2d, #40
-	WORD $0x6f580450 // ushr v16.2d, v2.2d, #40
-	WORD $0x6f58042f // ushr v15.2d, v1.2d, #40
-	WORD $0x6f58040e // ushr v14.2d, v0.2d, #40
-	WORD $0x6f7807a7 // ushr v7.2d, v29.2d, #8
-	WORD $0x6f780786 // ushr v6.2d, v28.2d, #8
-	WORD $0x6f780765 // ushr v5.2d, v27.2d, #8
-	WORD $0x6f780744 // ushr v4.2d, v26.2d, #8
-	WORD $0x6f780723 // ushr v3.2d, v25.2d, #8
-	WORD $0x6f780702 // ushr v2.2d, v24.2d, #8
-	WORD $0x6f7806e1 // ushr v1.2d, v23.2d, #8
-	WORD $0x6f7806c0 // ushr v0.2d, v22.2d, #8
-	WORD $0x6eab1cf5 // bit v21.16b, v7.16b, v11.16b
-	WORD $0x6eab1cd4 // bit v20.16b, v6.16b, v11.16b
-	WORD $0x6eab1cb3 // bit v19.16b, v5.16b, v11.16b
-	WORD $0x6eab1c92 // bit v18.16b, v4.16b, v11.16b
-	WORD $0x6eab1c71 // bit v17.16b, v3.16b, v11.16b
-	WORD $0x6eab1c50 // bit v16.16b, v2.16b, v11.16b
-	WORD $0x6eab1c2f // bit v15.16b, v1.16b, v11.16b
-	WORD $0x6eab1c0e // bit v14.16b, v0.16b, v11.16b
-	WORD $0x4e21daa7 // scvtf v7.4s, v21.4s
-	WORD $0x4e21da86 // scvtf v6.4s, v20.4s
-	WORD $0x4e21da65 // scvtf v5.4s, v19.4s
-	WORD $0x4e21da44 // scvtf v4.4s, v18.4s
-	WORD $0x4e21da23 // scvtf v3.4s, v17.4s
-	WORD $0x4e21da02 // scvtf v2.4s, v16.4s
-	WORD $0x4e21d9e1 // scvtf v1.4s, v15.4s
-	WORD $0x4e21d9c0 // scvtf v0.4s, v14.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
-	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
-	WORD $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
-	WORD $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
-	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
-	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x6ee787a7 // sub.2d v7, v29, v7
+	WORD $0x6ef48786 // sub.2d v6, v28, v20
+	WORD $0x6ef38765 // sub.2d v5, v27, v19
+	WORD $0x6ef28744 // sub.2d v4, v26, v18
+	WORD $0x6ef18723 // sub.2d v3, v25, v17
+	WORD $0x6ef08702 // sub.2d v2, v24, v16
+	WORD $0x6eef86e1 // sub.2d v1, v23, v15
+	WORD $0x6eee86c0 // sub.2d v0, v22, v14
+	WORD $0x6f5804f5 // ushr.2d v21, v7, #40
+	WORD $0x6f5804d4 // ushr.2d v20, v6, #40
+	WORD $0x6f5804b3 // ushr.2d v19, v5, #40
+	WORD $0x6f580492 // ushr.2d v18, v4, #40
+	WORD $0x6f580471 // ushr.2d v17, v3, #40
+	WORD $0x6f580450 // ushr.2d v16, v2, #40
+	WORD $0x6f58042f // ushr.2d v15, v1, #40
+	WORD $0x6f58040e // ushr.2d v14, v0, #40
+	WORD $0x6f7807a7 // ushr.2d v7, v29, #8
+	WORD $0x6f780786 // ushr.2d v6, v28, #8
+	WORD $0x6f780765 // ushr.2d v5, v27, #8
+	WORD $0x6f780744 // ushr.2d v4, v26, #8
+	WORD $0x6f780723 // ushr.2d v3, v25, #8
+	WORD $0x6f780702 // ushr.2d v2, v24, #8
+	WORD $0x6f7806e1 // ushr.2d v1, v23, #8
+	WORD $0x6f7806c0 // ushr.2d v0, v22, #8
+	WORD $0x6eab1cf5 // bit.16b v21, v7, v11
+	WORD $0x6eab1cd4 // bit.16b v20, v6, v11
+	WORD $0x6eab1cb3 // bit.16b v19, v5, v11
+	WORD $0x6eab1c92 // bit.16b v18, v4, v11
+	WORD $0x6eab1c71 // bit.16b v17, v3, v11
+	WORD $0x6eab1c50 // bit.16b v16, v2, v11
+	WORD $0x6eab1c2f // bit.16b v15, v1, v11
+	WORD $0x6eab1c0e // bit.16b v14, v0, v11
+	WORD $0x4e21daa7 // scvtf.4s v7, v21
+	WORD $0x4e21da86 // scvtf.4s v6, v20
+	WORD $0x4e21da65 // scvtf.4s v5, v19
+	WORD $0x4e21da44 // scvtf.4s v4, v18
+	WORD $0x4e21da23 // scvtf.4s v3, v17
+	WORD $0x4e21da02 // scvtf.4s v2, v16
+	WORD $0x4e21d9e1 // scvtf.4s v1, v15
+	WORD $0x4e21d9c0 // scvtf.4s v0, v14
+	WORD $0x6e2adce7 // fmul.4s v7, v7, v10
+	WORD $0x6e2adcc6 // fmul.4s v6, v6, v10
+	WORD $0x6e2adca5 // fmul.4s v5, v5, v10
+	WORD $0x6e2adc84 // fmul.4s v4, v4, v10
+	WORD $0x6e2adc63 // fmul.4s v3, v3, v10
+	WORD $0x6e2adc42 // fmul.4s v2, v2, v10
+	WORD $0x6e2adc21 // fmul.4s v1, v1, v10
+	WORD $0x6e2adc00 // fmul.4s v0, v0, v10
 	FSTPQ (F7, F6), (R0)
 	FSTPQ (F5, F4), 32(R0)
 	FSTPQ (F3, F2), 64(R0)
@@ -323,87 +323,87 @@ one:
 
 	// Magnitudes of at least 2 and NaNs are those with the highest bit of an exponent.
 	FLDPQ (R1), (F0, F1)
-	WORD $0x4f215400 // shl v0.4s, v0.4s, #1
-	WORD $0x4f215423 // shl v3.4s, v1.4s, #1
-	WORD $0x6f210401 // ushr v1.4s, v0.4s, #31
+	WORD $0x4f215400 // shl.4s v0, v0, #1
+	WORD $0x4f215423 // shl.4s v3, v1, #1
+	WORD $0x6f210401 // ushr.4s v1, v0, #31
 	FMOVQ (R26), F0
-	WORD $0x6ea04422 // ushl v2.4s, v1.4s, v0.4s
-	WORD $0x6f210461 // ushr v1.4s, v3.4s, #31
+	WORD $0x6ea04422 // ushl.4s v2, v1, v0
+	WORD $0x6f210461 // ushr.4s v1, v3, #31
 	FMOVQ 16(R26), F0
-	WORD $0x6ea04420 // ushl v0.4s, v1.4s, v0.4s
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x6ea04420 // ushl.4s v0, v1, v0
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R4
 	CMP $0, R4
 	BNE end
 	FLDPQ (R1), (F2, F1)
 	FMOVQ 32(R26), F0
-	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
-	WORD $0x6e20dc22 // fmul v2.4s, v1.4s, v0.4s
-	WORD $0x4ea1b86e // fcvtzs v14.4s, v3.4s
-	WORD $0x4ea1b847 // fcvtzs v7.4s, v2.4s
-	WORD $0x4ea19861 // frintz v1.4s, v3.4s
-	WORD $0x4ea19840 // frintz v0.4s, v2.4s
-	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
-	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x4ea1b824 // fcvtzs v4.4s, v1.4s
-	WORD $0x4ea1b802 // fcvtzs v2.4s, v0.4s
+	WORD $0x6e20dc43 // fmul.4s v3, v2, v0
+	WORD $0x6e20dc22 // fmul.4s v2, v1, v0
+	WORD $0x4ea1b86e // fcvtzs.4s v14, v3
+	WORD $0x4ea1b847 // fcvtzs.4s v7, v2
+	WORD $0x4ea19861 // frintz.4s v1, v3
+	WORD $0x4ea19840 // frintz.4s v0, v2
+	WORD $0x4ea1d461 // fsub.4s v1, v3, v1
+	WORD $0x4ea0d440 // fsub.4s v0, v2, v0
+	WORD $0x6e2ddc21 // fmul.4s v1, v1, v13
+	WORD $0x6e2ddc00 // fmul.4s v0, v0, v13
+	WORD $0x4ea1b824 // fcvtzs.4s v4, v1
+	WORD $0x4ea1b802 // fcvtzs.4s v2, v0
 	WORD $0x0ea12881 // xtn v1.2s, v4.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c026 // smull v6.2d, v1.2s, v0.2s
 	WORD $0x0ea12841 // xtn v1.2s, v2.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c023 // smull v3.2d, v1.2s, v0.2s
-	WORD $0x4e846880 // trn2 v0.4s, v4.4s, v4.4s
-	WORD $0x4e826842 // trn2 v2.4s, v2.4s, v2.4s
+	WORD $0x4e846880 // trn2.4s v0, v4, v4
+	WORD $0x4e826842 // trn2.4s v2, v2, v2
 	WORD $0x0ea12801 // xtn v1.2s, v0.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c025 // smull v5.2d, v1.2s, v0.2s
 	WORD $0x0ea12841 // xtn v1.2s, v2.2d
 	WORD $0x0ea12980 // xtn v0.2s, v12.2d
 	WORD $0x0ea0c024 // smull v4.2d, v1.2s, v0.2s
-	WORD $0x4f6255c1 // shl v1.2d, v14.2d, #34
-	WORD $0x4f6254e0 // shl v0.2d, v7.2d, #34
-	WORD $0x4ee68422 // add v2.2d, v1.2d, v6.2d
-	WORD $0x4ee38403 // add v3.2d, v0.2d, v3.2d
-	WORD $0x4e2b1dc1 // and v1.16b, v14.16b, v11.16b
-	WORD $0x4e2b1ce0 // and v0.16b, v7.16b, v11.16b
-	WORD $0x4f425421 // shl v1.2d, v1.2d, #2
-	WORD $0x4f425400 // shl v0.2d, v0.2d, #2
-	WORD $0x4ee58427 // add v7.2d, v1.2d, v5.2d
-	WORD $0x4ee48406 // add v6.2d, v0.2d, v4.2d
+	WORD $0x4f6255c1 // shl.2d v1, v14, #34
+	WORD $0x4f6254e0 // shl.2d v0, v7, #34
+	WORD $0x4ee68422 // add.2d v2, v1, v6
+	WORD $0x4ee38403 // add.2d v3, v0, v3
+	WORD $0x4e2b1dc1 // and.16b v1, v14, v11
+	WORD $0x4e2b1ce0 // and.16b v0, v7, v11
+	WORD $0x4f425421 // shl.2d v1, v1, #2
+	WORD $0x4f425400 // shl.2d v0, v0, #2
+	WORD $0x4ee58427 // add.2d v7, v1, v5
+	WORD $0x4ee48406 // add.2d v6, v0, v4
 
 	// In each lane, the sum of all increments up to the pair: at first of one lane, then of two, then of four.
-	WORD $0x4ee78442 // add v2.2d, v2.2d, v7.2d
-	WORD $0x4ee68463 // add v3.2d, v3.2d, v6.2d
-	WORD $0x4ec23921 // zip1 v1.2d, v9.2d, v2.2d
-	WORD $0x4ec33920 // zip1 v0.2d, v9.2d, v3.2d
-	WORD $0x4ee18442 // add v2.2d, v2.2d, v1.2d
-	WORD $0x4ee08463 // add v3.2d, v3.2d, v0.2d
-	WORD $0x4ec97921 // zip2 v1.2d, v9.2d, v9.2d
-	WORD $0x4ec27840 // zip2 v0.2d, v2.2d, v2.2d
-	WORD $0x4ee18442 // add v2.2d, v2.2d, v1.2d
-	WORD $0x4ee08461 // add v1.2d, v3.2d, v0.2d
+	WORD $0x4ee78442 // add.2d v2, v2, v7
+	WORD $0x4ee68463 // add.2d v3, v3, v6
+	WORD $0x4ec23921 // zip1.2d v1, v9, v2
+	WORD $0x4ec33920 // zip1.2d v0, v9, v3
+	WORD $0x4ee18442 // add.2d v2, v2, v1
+	WORD $0x4ee08463 // add.2d v3, v3, v0
+	WORD $0x4ec97921 // zip2.2d v1, v9, v9
+	WORD $0x4ec27840 // zip2.2d v0, v2, v2
+	WORD $0x4ee18442 // add.2d v2, v2, v1
+	WORD $0x4ee08461 // add.2d v1, v3, v0
 	WORD $0x4e180420 // dup v0.2d, v1.d[1]
-	WORD $0x4ee88445 // add v5.2d, v2.2d, v8.2d
-	WORD $0x4ee88424 // add v4.2d, v1.2d, v8.2d
-	WORD $0x4ee08508 // add v8.2d, v8.2d, v0.2d
+	WORD $0x4ee88445 // add.2d v5, v2, v8
+	WORD $0x4ee88424 // add.2d v4, v1, v8
+	WORD $0x4ee08508 // add.2d v8, v8, v0
 
 	// The phases after the first increments of pairs, and those after the second ones.
-	WORD $0x6ee784a1 // sub v1.2d, v5.2d, v7.2d
-	WORD $0x6ee68480 // sub v0.2d, v4.2d, v6.2d
-	WORD $0x6f580423 // ushr v3.2d, v1.2d, #40
-	WORD $0x6f580402 // ushr v2.2d, v0.2d, #40
-	WORD $0x6f7804a1 // ushr v1.2d, v5.2d, #8
-	WORD $0x6f780480 // ushr v0.2d, v4.2d, #8
-	WORD $0x6eab1c23 // bit v3.16b, v1.16b, v11.16b
-	WORD $0x6eab1c02 // bit v2.16b, v0.16b, v11.16b
-	WORD $0x4e21d861 // scvtf v1.4s, v3.4s
-	WORD $0x4e21d840 // scvtf v0.4s, v2.4s
-	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
-	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x6ee784a1 // sub.2d v1, v5, v7
+	WORD $0x6ee68480 // sub.2d v0, v4, v6
+	WORD $0x6f580423 // ushr.2d v3, v1, #40
+	WORD $0x6f580402 // ushr.2d v2, v0, #40
+	WORD $0x6f7804a1 // ushr.2d v1, v5, #8
+	WORD $0x6f780480 // ushr.2d v0, v4, #8
+	WORD $0x6eab1c23 // bit.16b v3, v1, v11
+	WORD $0x6eab1c02 // bit.16b v2, v0, v11
+	WORD $0x4e21d861 // scvtf.4s v1, v3
+	WORD $0x4e21d840 // scvtf.4s v0, v2
+	WORD $0x6e2adc21 // fmul.4s v1, v1, v10
+	WORD $0x6e2adc00 // fmul.4s v0, v0, v10
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -437,100 +437,100 @@ several:
 	// Magnitudes of at least 2 and NaNs are those with the highest bit of an exponent.
 	FLDPQ (R0), (F3, F2)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 64(R0), (F1, F0)
-	WORD $0x4ea11c63 // orr v3.16b, v3.16b, v1.16b
-	WORD $0x4ea01c42 // orr v2.16b, v2.16b, v0.16b
+	WORD $0x4ea11c63 // orr.16b v3, v3, v1
+	WORD $0x4ea01c42 // orr.16b v2, v2, v0
 	FLDPQ 96(R0), (F0, F1)
-	WORD $0x4ea01c60 // orr v0.16b, v3.16b, v0.16b
-	WORD $0x4ea11c41 // orr v1.16b, v2.16b, v1.16b
-	WORD $0x4f215400 // shl v0.4s, v0.4s, #1
-	WORD $0x4f215422 // shl v2.4s, v1.4s, #1
-	WORD $0x6f210401 // ushr v1.4s, v0.4s, #31
+	WORD $0x4ea01c60 // orr.16b v0, v3, v0
+	WORD $0x4ea11c41 // orr.16b v1, v2, v1
+	WORD $0x4f215400 // shl.4s v0, v0, #1
+	WORD $0x4f215422 // shl.4s v2, v1, #1
+	WORD $0x6f210401 // ushr.4s v1, v0, #31
 	FMOVQ (R26), F0
-	WORD $0x6ea04421 // ushl v1.4s, v1.4s, v0.4s
-	WORD $0x6f210440 // ushr v0.4s, v2.4s, #31
-	WORD $0x6eaa4400 // ushl v0.4s, v0.4s, v10.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
+	WORD $0x6ea04421 // ushl.4s v1, v1, v0
+	WORD $0x6f210440 // ushr.4s v0, v2, #31
+	WORD $0x6eaa4400 // ushl.4s v0, v0, v10
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R3
 	CMP $0, R3
 	BNE one
 	FLDPQ (R0), (F1, F0)
-	WORD $0x6e29dc3f // fmul v31.4s, v1.4s, v9.4s
-	WORD $0x6e29dc1e // fmul v30.4s, v0.4s, v9.4s
+	WORD $0x6e29dc3f // fmul.4s v31, v1, v9
+	WORD $0x6e29dc1e // fmul.4s v30, v0, v9
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x6e29dc3d // fmul v29.4s, v1.4s, v9.4s
-	WORD $0x6e29dc1c // fmul v28.4s, v0.4s, v9.4s
+	WORD $0x6e29dc3d // fmul.4s v29, v1, v9
+	WORD $0x6e29dc1c // fmul.4s v28, v0, v9
 	FLDPQ 64(R0), (F1, F0)
-	WORD $0x6e29dc3b // fmul v27.4s, v1.4s, v9.4s
-	WORD $0x6e29dc1a // fmul v26.4s, v0.4s, v9.4s
+	WORD $0x6e29dc3b // fmul.4s v27, v1, v9
+	WORD $0x6e29dc1a // fmul.4s v26, v0, v9
 	FLDPQ 96(R0), (F1, F0)
-	WORD $0x6e29dc31 // fmul v17.4s, v1.4s, v9.4s
-	WORD $0x6e29dc10 // fmul v16.4s, v0.4s, v9.4s
-	WORD $0x4ea1bbf9 // fcvtzs v25.4s, v31.4s
-	WORD $0x4ea1bbd8 // fcvtzs v24.4s, v30.4s
-	WORD $0x4ea1bbb7 // fcvtzs v23.4s, v29.4s
-	WORD $0x4ea1bb96 // fcvtzs v22.4s, v28.4s
-	WORD $0x4ea1bb75 // fcvtzs v21.4s, v27.4s
-	WORD $0x4ea1bb54 // fcvtzs v20.4s, v26.4s
-	WORD $0x4ea1ba33 // fcvtzs v19.4s, v17.4s
-	WORD $0x4ea1ba12 // fcvtzs v18.4s, v16.4s
-	WORD $0x4ea19be1 // frintz v1.4s, v31.4s
-	WORD $0x4ea19bc0 // frintz v0.4s, v30.4s
-	WORD $0x4ea19baf // frintz v15.4s, v29.4s
-	WORD $0x4ea19b8e // frintz v14.4s, v28.4s
-	WORD $0x4ea19b65 // frintz v5.4s, v27.4s
-	WORD $0x4ea19b44 // frintz v4.4s, v26.4s
-	WORD $0x4ea19a23 // frintz v3.4s, v17.4s
-	WORD $0x4ea19a02 // frintz v2.4s, v16.4s
-	WORD $0x4ea1d7e1 // fsub v1.4s, v31.4s, v1.4s
-	WORD $0x4ea0d7c0 // fsub v0.4s, v30.4s, v0.4s
-	WORD $0x4eafd7af // fsub v15.4s, v29.4s, v15.4s
-	WORD $0x4eaed78e // fsub v14.4s, v28.4s, v14.4s
-	WORD $0x4ea5d765 // fsub v5.4s, v27.4s, v5.4s
-	WORD $0x4ea4d744 // fsub v4.4s, v26.4s, v4.4s
-	WORD $0x4ea3d623 // fsub v3.4s, v17.4s, v3.4s
-	WORD $0x4ea2d602 // fsub v2.4s, v16.4s, v2.4s
-	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
-	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x6e28ddce // fmul v14.4s, v14.4s, v8.4s
-	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
-	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	WORD $0x4ea1b821 // fcvtzs v1.4s, v1.4s
-	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
-	WORD $0x4ea1b9f1 // fcvtzs v17.4s, v15.4s
-	WORD $0x4ea1b9d0 // fcvtzs v16.4s, v14.4s
-	WORD $0x4ea1b8a5 // fcvtzs v5.4s, v5.4s
-	WORD $0x4ea1b884 // fcvtzs v4.4s, v4.4s
-	WORD $0x4ea1b86f // fcvtzs v15.4s, v3.4s
-	WORD $0x4ea1b84e // fcvtzs v14.4s, v2.4s
-	WORD $0x4eb98583 // add v3.4s, v12.4s, v25.4s
-	WORD $0x4eb885a2 // add v2.4s, v13.4s, v24.4s
-	WORD $0x4ea18561 // add v1.4s, v11.4s, v1.4s
-	WORD $0x4ea084c0 // add v0.4s, v6.4s, v0.4s
-	WORD $0x4eb78463 // add v3.4s, v3.4s, v23.4s
-	WORD $0x4eb68442 // add v2.4s, v2.4s, v22.4s
-	WORD $0x4eb18421 // add v1.4s, v1.4s, v17.4s
-	WORD $0x4eb08400 // add v0.4s, v0.4s, v16.4s
-	WORD $0x4eb58463 // add v3.4s, v3.4s, v21.4s
-	WORD $0x4eb48442 // add v2.4s, v2.4s, v20.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4eb38465 // add v5.4s, v3.4s, v19.4s
-	WORD $0x4eb28444 // add v4.4s, v2.4s, v18.4s
-	WORD $0x4eaf8423 // add v3.4s, v1.4s, v15.4s
-	WORD $0x4eae8402 // add v2.4s, v0.4s, v14.4s
-	WORD $0x4f290461 // sshr v1.4s, v3.4s, #23
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4ea184ac // add v12.4s, v5.4s, v1.4s
-	WORD $0x4ea0848d // add v13.4s, v4.4s, v0.4s
-	WORD $0x4e271c6b // and v11.16b, v3.16b, v7.16b
-	WORD $0x4e271c46 // and v6.16b, v2.16b, v7.16b
+	WORD $0x6e29dc31 // fmul.4s v17, v1, v9
+	WORD $0x6e29dc10 // fmul.4s v16, v0, v9
+	WORD $0x4ea1bbf9 // fcvtzs.4s v25, v31
+	WORD $0x4ea1bbd8 // fcvtzs.4s v24, v30
+	WORD $0x4ea1bbb7 // fcvtzs.4s v23, v29
+	WORD $0x4ea1bb96 // fcvtzs.4s v22, v28
+	WORD $0x4ea1bb75 // fcvtzs.4s v21, v27
+	WORD $0x4ea1bb54 // fcvtzs.4s v20, v26
+	WORD $0x4ea1ba33 // fcvtzs.4s v19, v17
+	WORD $0x4ea1ba12 // fcvtzs.4s v18, v16
+	WORD $0x4ea19be1 // frintz.4s v1, v31
+	WORD $0x4ea19bc0 // frintz.4s v0, v30
+	WORD $0x4ea19baf // frintz.4s v15, v29
+	WORD $0x4ea19b8e // frintz.4s v14, v28
+	WORD $0x4ea19b65 // frintz.4s v5, v27
+	WORD $0x4ea19b44 // frintz.4s v4, v26
+	WORD $0x4ea19a23 // frintz.4s v3, v17
+	WORD $0x4ea19a02 // frintz.4s v2, v16
+	WORD $0x4ea1d7e1 // fsub.4s v1, v31, v1
+	WORD $0x4ea0d7c0 // fsub.4s v0, v30, v0
+	WORD $0x4eafd7af // fsub.4s v15, v29, v15
+	WORD $0x4eaed78e // fsub.4s v14, v28, v14
+	WORD $0x4ea5d765 // fsub.4s v5, v27, v5
+	WORD $0x4ea4d744 // fsub.4s v4, v26, v4
+	WORD $0x4ea3d623 // fsub.4s v3, v17, v3
+	WORD $0x4ea2d602 // fsub.4s v2, v16, v2
+	WORD $0x6e28dc21 // fmul.4s v1, v1, v8
+	WORD $0x6e28dc00 // fmul.4s v0, v0, v8
+	WORD $0x6e28ddef // fmul.4s v15, v15, v8
+	WORD $0x6e28ddce // fmul.4s v14, v14, v8
+	WORD $0x6e28dca5 // fmul.4s v5, v5, v8
+	WORD $0x6e28dc84 // fmul.4s v4, v4, v8
+	WORD $0x6e28dc63 // fmul.4s v3, v3, v8
+	WORD $0x6e28dc42 // fmul.4s v2, v2, v8
+	WORD $0x4ea1b821 // fcvtzs.4s v1, v1
+	WORD $0x4ea1b800 // fcvtzs.4s v0, v0
+	WORD $0x4ea1b9f1 // fcvtzs.4s v17, v15
+	WORD $0x4ea1b9d0 // fcvtzs.4s v16, v14
+	WORD $0x4ea1b8a5 // fcvtzs.4s v5, v5
+	WORD $0x4ea1b884 // fcvtzs.4s v4, v4
+	WORD $0x4ea1b86f // fcvtzs.4s v15, v3
+	WORD $0x4ea1b84e // fcvtzs.4s v14, v2
+	WORD $0x4eb98583 // add.4s v3, v12, v25
+	WORD $0x4eb885a2 // add.4s v2, v13, v24
+	WORD $0x4ea18561 // add.4s v1, v11, v1
+	WORD $0x4ea084c0 // add.4s v0, v6, v0
+	WORD $0x4eb78463 // add.4s v3, v3, v23
+	WORD $0x4eb68442 // add.4s v2, v2, v22
+	WORD $0x4eb18421 // add.4s v1, v1, v17
+	WORD $0x4eb08400 // add.4s v0, v0, v16
+	WORD $0x4eb58463 // add.4s v3, v3, v21
+	WORD $0x4eb48442 // add.4s v2, v2, v20
+	WORD $0x4ea58421 // add.4s v1, v1, v5
+	WORD $0x4ea48400 // add.4s v0, v0, v4
+	WORD $0x4eb38465 // add.4s v5, v3, v19
+	WORD $0x4eb28444 // add.4s v4, v2, v18
+	WORD $0x4eaf8423 // add.4s v3, v1, v15
+	WORD $0x4eae8402 // add.4s v2, v0, v14
+	WORD $0x4f290461 // sshr.4s v1, v3, #23
+	WORD $0x4f290440 // sshr.4s v0, v2, #23
+	WORD $0x4ea184ac // add.4s v12, v5, v1
+	WORD $0x4ea0848d // add.4s v13, v4, v0
+	WORD $0x4e271c6b // and.16b v11, v3, v7
+	WORD $0x4e271c46 // and.16b v6, v2, v7
 	ADD $128, R0, R0
 	SUB $32, R1, R1
 	B several
@@ -541,41 +541,41 @@ one:
 
 	// Magnitudes of at least 2 and NaNs are those with the highest bit of an exponent.
 	FLDPQ (R0), (F0, F1)
-	WORD $0x4f215400 // shl v0.4s, v0.4s, #1
-	WORD $0x4f215422 // shl v2.4s, v1.4s, #1
-	WORD $0x6f210401 // ushr v1.4s, v0.4s, #31
+	WORD $0x4f215400 // shl.4s v0, v0, #1
+	WORD $0x4f215422 // shl.4s v2, v1, #1
+	WORD $0x6f210401 // ushr.4s v1, v0, #31
 	FMOVQ (R26), F0
-	WORD $0x6ea04421 // ushl v1.4s, v1.4s, v0.4s
-	WORD $0x6f210440 // ushr v0.4s, v2.4s, #31
-	WORD $0x6eaa4400 // ushl v0.4s, v0.4s, v10.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
+	WORD $0x6ea04421 // ushl.4s v1, v1, v0
+	WORD $0x6f210440 // ushr.4s v0, v2, #31
+	WORD $0x6eaa4400 // ushl.4s v0, v0, v10
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R3
 	CMP $0, R3
 	BNE end
 	FLDPQ (R0), (F1, F0)
-	WORD $0x6e29dc25 // fmul v5.4s, v1.4s, v9.4s
-	WORD $0x6e29dc04 // fmul v4.4s, v0.4s, v9.4s
-	WORD $0x4ea1b8a3 // fcvtzs v3.4s, v5.4s
-	WORD $0x4ea1b882 // fcvtzs v2.4s, v4.4s
-	WORD $0x4ea198a1 // frintz v1.4s, v5.4s
-	WORD $0x4ea19880 // frintz v0.4s, v4.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
-	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
-	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x4ea1b821 // fcvtzs v1.4s, v1.4s
-	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
-	WORD $0x4ea38585 // add v5.4s, v12.4s, v3.4s
-	WORD $0x4ea285a4 // add v4.4s, v13.4s, v2.4s
-	WORD $0x4ea18563 // add v3.4s, v11.4s, v1.4s
-	WORD $0x4ea084c2 // add v2.4s, v6.4s, v0.4s
-	WORD $0x4f290461 // sshr v1.4s, v3.4s, #23
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4ea184ac // add v12.4s, v5.4s, v1.4s
-	WORD $0x4ea0848d // add v13.4s, v4.4s, v0.4s
-	WORD $0x4e271c6b // and v11.16b, v3.16b, v7.16b
-	WORD $0x4e271c46 // and v6.16b, v2.16b, v7.16b
+	WORD $0x6e29dc25 // fmul.4s v5, v1, v9
+	WORD $0x6e29dc04 // fmul.4s v4, v0, v9
+	WORD $0x4ea1b8a3 // fcvtzs.4s v3, v5
+	WORD $0x4ea1b882 // fcvtzs.4s v2, v4
+	WORD $0x4ea198a1 // frintz.4s v1, v5
+	WORD $0x4ea19880 // frintz.4s v0, v4
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
+	WORD $0x6e28dc21 // fmul.4s v1, v1, v8
+	WORD $0x6e28dc00 // fmul.4s v0, v0, v8
+	WORD $0x4ea1b821 // fcvtzs.4s v1, v1
+	WORD $0x4ea1b800 // fcvtzs.4s v0, v0
+	WORD $0x4ea38585 // add.4s v5, v12, v3
+	WORD $0x4ea285a4 // add.4s v4, v13, v2
+	WORD $0x4ea18563 // add.4s v3, v11, v1
+	WORD $0x4ea084c2 // add.4s v2, v6, v0
+	WORD $0x4f290461 // sshr.4s v1, v3, #23
+	WORD $0x4f290440 // sshr.4s v0, v2, #23
+	WORD $0x4ea184ac // add.4s v12, v5, v1
+	WORD $0x4ea0848d // add.4s v13, v4, v0
+	WORD $0x4e271c6b // and.16b v11, v3, v7
+	WORD $0x4e271c46 // and.16b v6, v2, v7
 	ADD $32, R0, R0
 	SUB $8, R1, R1
 	B several

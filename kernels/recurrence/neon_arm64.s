@@ -24,22 +24,22 @@ turn:
 	FLDPQ (R17), (F7, F6)
 	ADD R5, R3, R19
 	FLDPQ (R19), (F1, F0)
-	WORD $0x4e833925 // zip1 v5.4s, v9.4s, v3.4s
-	WORD $0x4e823904 // zip1 v4.4s, v8.4s, v2.4s
-	WORD $0x4e837929 // zip2 v9.4s, v9.4s, v3.4s
-	WORD $0x4e827908 // zip2 v8.4s, v8.4s, v2.4s
-	WORD $0x4e8138e3 // zip1 v3.4s, v7.4s, v1.4s
-	WORD $0x4e8038c2 // zip1 v2.4s, v6.4s, v0.4s
-	WORD $0x4e8178e1 // zip2 v1.4s, v7.4s, v1.4s
-	WORD $0x4e8078c0 // zip2 v0.4s, v6.4s, v0.4s
-	WORD $0x4ec338a7 // zip1 v7.2d, v5.2d, v3.2d
-	WORD $0x4ec23886 // zip1 v6.2d, v4.2d, v2.2d
-	WORD $0x4ec378a5 // zip2 v5.2d, v5.2d, v3.2d
-	WORD $0x4ec27884 // zip2 v4.2d, v4.2d, v2.2d
-	WORD $0x4ec13923 // zip1 v3.2d, v9.2d, v1.2d
-	WORD $0x4ec03902 // zip1 v2.2d, v8.2d, v0.2d
-	WORD $0x4ec17921 // zip2 v1.2d, v9.2d, v1.2d
-	WORD $0x4ec07900 // zip2 v0.2d, v8.2d, v0.2d
+	WORD $0x4e833925 // zip1.4s v5, v9, v3
+	WORD $0x4e823904 // zip1.4s v4, v8, v2
+	WORD $0x4e837929 // zip2.4s v9, v9, v3
+	WORD $0x4e827908 // zip2.4s v8, v8, v2
+	WORD $0x4e8138e3 // zip1.4s v3, v7, v1
+	WORD $0x4e8038c2 // zip1.4s v2, v6, v0
+	WORD $0x4e8178e1 // zip2.4s v1, v7, v1
+	WORD $0x4e8078c0 // zip2.4s v0, v6, v0
+	WORD $0x4ec338a7 // zip1.2d v7, v5, v3
+	WORD $0x4ec23886 // zip1.2d v6, v4, v2
+	WORD $0x4ec378a5 // zip2.2d v5, v5, v3
+	WORD $0x4ec27884 // zip2.2d v4, v4, v2
+	WORD $0x4ec13923 // zip1.2d v3, v9, v1
+	WORD $0x4ec03902 // zip1.2d v2, v8, v0
+	WORD $0x4ec17921 // zip2.2d v1, v9, v1
+	WORD $0x4ec07900 // zip2.2d v0, v8, v0
 	FMOVQ F7, (R0)
 	ADD R1, R0, R21
 	FMOVQ F5, (R21)
@@ -94,22 +94,22 @@ turn:
 	ADD R5, R3, R23
 	FMOVQ (R23), F0
 	ADD R4<<2, R3, R3
-	WORD $0x4e833905 // zip1 v5.4s, v8.4s, v3.4s
-	WORD $0x4e813844 // zip1 v4.4s, v2.4s, v1.4s
-	WORD $0x4e837909 // zip2 v9.4s, v8.4s, v3.4s
-	WORD $0x4e817848 // zip2 v8.4s, v2.4s, v1.4s
-	WORD $0x4e873943 // zip1 v3.4s, v10.4s, v7.4s
-	WORD $0x4e8038c2 // zip1 v2.4s, v6.4s, v0.4s
-	WORD $0x4e877941 // zip2 v1.4s, v10.4s, v7.4s
-	WORD $0x4e8078c0 // zip2 v0.4s, v6.4s, v0.4s
-	WORD $0x4ec338a7 // zip1 v7.2d, v5.2d, v3.2d
-	WORD $0x4ec23886 // zip1 v6.2d, v4.2d, v2.2d
-	WORD $0x4ec378a5 // zip2 v5.2d, v5.2d, v3.2d
-	WORD $0x4ec27884 // zip2 v4.2d, v4.2d, v2.2d
-	WORD $0x4ec13923 // zip1 v3.2d, v9.2d, v1.2d
-	WORD $0x4ec03902 // zip1 v2.2d, v8.2d, v0.2d
-	WORD $0x4ec17921 // zip2 v1.2d, v9.2d, v1.2d
-	WORD $0x4ec07900 // zip2 v0.2d, v8.2d, v0.2d
+	WORD $0x4e833905 // zip1.4s v5, v8, v3
+	WORD $0x4e813844 // zip1.4s v4, v2, v1
+	WORD $0x4e837909 // zip2.4s v9, v8, v3
+	WORD $0x4e817848 // zip2.4s v8, v2, v1
+	WORD $0x4e873943 // zip1.4s v3, v10, v7
+	WORD $0x4e8038c2 // zip1.4s v2, v6, v0
+	WORD $0x4e877941 // zip2.4s v1, v10, v7
+	WORD $0x4e8078c0 // zip2.4s v0, v6, v0
+	WORD $0x4ec338a7 // zip1.2d v7, v5, v3
+	WORD $0x4ec23886 // zip1.2d v6, v4, v2
+	WORD $0x4ec378a5 // zip2.2d v5, v5, v3
+	WORD $0x4ec27884 // zip2.2d v4, v4, v2
+	WORD $0x4ec13923 // zip1.2d v3, v9, v1
+	WORD $0x4ec03902 // zip1.2d v2, v8, v0
+	WORD $0x4ec17921 // zip2.2d v1, v9, v1
+	WORD $0x4ec07900 // zip2.2d v0, v8, v0
 	FSTPQ (F7, F6), (R0)
 	ADD R1, R0, R24
 	FSTPQ (F5, F4), (R24)
@@ -156,109 +156,109 @@ tangents6:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 768(R3)
 	FSTPQ (F1, F0), 800(R3)
 	ADD $64, R3, R3
@@ -271,1543 +271,1543 @@ sample6:
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 576(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4b4 // fsub v20.2d, v5.2d, v1.2d
-	WORD $0x4ee0d493 // fsub v19.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4b4 // fsub.2d v20, v5, v1
+	WORD $0x4ee0d493 // fsub.2d v19, v4, v0
 	FMOVQ 16(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 608(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4aa // fsub v10.2d, v5.2d, v1.2d
-	WORD $0x4ee0d486 // fsub v6.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4aa // fsub.2d v10, v5, v1
+	WORD $0x4ee0d486 // fsub.2d v6, v4, v0
 	FMOVQ 32(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 640(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4b2 // fsub v18.2d, v5.2d, v1.2d
-	WORD $0x4ee0d491 // fsub v17.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4b2 // fsub.2d v18, v5, v1
+	WORD $0x4ee0d491 // fsub.2d v17, v4, v0
 	FMOVQ 48(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 672(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4b0 // fsub v16.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48f // fsub v15.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4b0 // fsub.2d v16, v5, v1
+	WORD $0x4ee0d48f // fsub.2d v15, v4, v0
 	FMOVQ 64(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 704(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ae // fsub v14.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48d // fsub v13.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ae // fsub.2d v14, v5, v1
+	WORD $0x4ee0d48d // fsub.2d v13, v4, v0
 	FMOVQ 80(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 736(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ac // fsub v12.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48b // fsub v11.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ac // fsub.2d v12, v5, v1
+	WORD $0x4ee0d48b // fsub.2d v11, v4, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ef4f404 // fmin v4.2d, v0.2d, v20.2d
-	WORD $0x4ef3f403 // fmin v3.2d, v0.2d, v19.2d
-	WORD $0x4eeaf402 // fmin v2.2d, v0.2d, v10.2d
-	WORD $0x4ee6f401 // fmin v1.2d, v0.2d, v6.2d
+	WORD $0x4ef4f404 // fmin.2d v4, v0, v20
+	WORD $0x4ef3f403 // fmin.2d v3, v0, v19
+	WORD $0x4eeaf402 // fmin.2d v2, v0, v10
+	WORD $0x4ee6f401 // fmin.2d v1, v0, v6
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df56 // fmul v22.2d, v26.2d, v0.2d
-	WORD $0x6e60df35 // fmul v21.2d, v25.2d, v0.2d
+	WORD $0x6e60df56 // fmul.2d v22, v26, v0
+	WORD $0x6e60df35 // fmul.2d v21, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e76d476 // fadd v22.2d, v3.2d, v22.2d
-	WORD $0x4e75d455 // fadd v21.2d, v2.2d, v21.2d
-	WORD $0x4e74d434 // fadd v20.2d, v1.2d, v20.2d
-	WORD $0x4e73d413 // fadd v19.2d, v0.2d, v19.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e76d476 // fadd.2d v22, v3, v22
+	WORD $0x4e75d455 // fadd.2d v21, v2, v21
+	WORD $0x4e74d434 // fadd.2d v20, v1, v20
+	WORD $0x4e73d413 // fadd.2d v19, v0, v19
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7aded6 // fmul v22.2d, v22.2d, v26.2d
-	WORD $0x6e79deb5 // fmul v21.2d, v21.2d, v25.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7aded6 // fmul.2d v22, v22, v26
+	WORD $0x6e79deb5 // fmul.2d v21, v21, v25
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d6c3 // fadd v3.2d, v22.2d, v3.2d
-	WORD $0x4e62d6a2 // fadd v2.2d, v21.2d, v2.2d
-	WORD $0x4e61d681 // fadd v1.2d, v20.2d, v1.2d
-	WORD $0x4e60d660 // fadd v0.2d, v19.2d, v0.2d
-	WORD $0x6e63dd56 // fmul v22.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd5 // fmul v21.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb4 // fmul v20.2d, v5.2d, v1.2d
-	WORD $0x6e60dc93 // fmul v19.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d6c3 // fadd.2d v3, v22, v3
+	WORD $0x4e62d6a2 // fadd.2d v2, v21, v2
+	WORD $0x4e61d681 // fadd.2d v1, v20, v1
+	WORD $0x4e60d660 // fadd.2d v0, v19, v0
+	WORD $0x6e63dd56 // fmul.2d v22, v10, v3
+	WORD $0x6e62dcd5 // fmul.2d v21, v6, v2
+	WORD $0x6e61dcb4 // fmul.2d v20, v5, v1
+	WORD $0x6e60dc93 // fmul.2d v19, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fed6 // fdiv v22.2d, v22.2d, v3.2d
-	WORD $0x6e62feb5 // fdiv v21.2d, v21.2d, v2.2d
-	WORD $0x6e61fe94 // fdiv v20.2d, v20.2d, v1.2d
-	WORD $0x6e60fe73 // fdiv v19.2d, v19.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fed6 // fdiv.2d v22, v22, v3
+	WORD $0x6e62feb5 // fdiv.2d v21, v21, v2
+	WORD $0x6e61fe94 // fdiv.2d v20, v20, v1
+	WORD $0x6e60fe73 // fdiv.2d v19, v19, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ef2f404 // fmin v4.2d, v0.2d, v18.2d
-	WORD $0x4ef1f403 // fmin v3.2d, v0.2d, v17.2d
-	WORD $0x4ef0f402 // fmin v2.2d, v0.2d, v16.2d
-	WORD $0x4eeff401 // fmin v1.2d, v0.2d, v15.2d
+	WORD $0x4ef2f404 // fmin.2d v4, v0, v18
+	WORD $0x4ef1f403 // fmin.2d v3, v0, v17
+	WORD $0x4ef0f402 // fmin.2d v2, v0, v16
+	WORD $0x4eeff401 // fmin.2d v1, v0, v15
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df52 // fmul v18.2d, v26.2d, v0.2d
-	WORD $0x6e60df31 // fmul v17.2d, v25.2d, v0.2d
+	WORD $0x6e60df52 // fmul.2d v18, v26, v0
+	WORD $0x6e60df31 // fmul.2d v17, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df10 // fmul v16.2d, v24.2d, v0.2d
-	WORD $0x6e60deef // fmul v15.2d, v23.2d, v0.2d
+	WORD $0x6e60df10 // fmul.2d v16, v24, v0
+	WORD $0x6e60deef // fmul.2d v15, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e71d451 // fadd v17.2d, v2.2d, v17.2d
-	WORD $0x4e70d430 // fadd v16.2d, v1.2d, v16.2d
-	WORD $0x4e6fd40f // fadd v15.2d, v0.2d, v15.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e71d451 // fadd.2d v17, v2, v17
+	WORD $0x4e70d430 // fadd.2d v16, v1, v16
+	WORD $0x4e6fd40f // fadd.2d v15, v0, v15
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7ade52 // fmul v18.2d, v18.2d, v26.2d
-	WORD $0x6e79de31 // fmul v17.2d, v17.2d, v25.2d
-	WORD $0x6e78de10 // fmul v16.2d, v16.2d, v24.2d
-	WORD $0x6e77ddef // fmul v15.2d, v15.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7ade52 // fmul.2d v18, v18, v26
+	WORD $0x6e79de31 // fmul.2d v17, v17, v25
+	WORD $0x6e78de10 // fmul.2d v16, v16, v24
+	WORD $0x6e77ddef // fmul.2d v15, v15, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d622 // fadd v2.2d, v17.2d, v2.2d
-	WORD $0x4e61d601 // fadd v1.2d, v16.2d, v1.2d
-	WORD $0x4e60d5e0 // fadd v0.2d, v15.2d, v0.2d
-	WORD $0x6e63dd52 // fmul v18.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd1 // fmul v17.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb0 // fmul v16.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8f // fmul v15.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d622 // fadd.2d v2, v17, v2
+	WORD $0x4e61d601 // fadd.2d v1, v16, v1
+	WORD $0x4e60d5e0 // fadd.2d v0, v15, v0
+	WORD $0x6e63dd52 // fmul.2d v18, v10, v3
+	WORD $0x6e62dcd1 // fmul.2d v17, v6, v2
+	WORD $0x6e61dcb0 // fmul.2d v16, v5, v1
+	WORD $0x6e60dc8f // fmul.2d v15, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4eeef404 // fmin v4.2d, v0.2d, v14.2d
-	WORD $0x4eedf403 // fmin v3.2d, v0.2d, v13.2d
-	WORD $0x4eecf402 // fmin v2.2d, v0.2d, v12.2d
-	WORD $0x4eebf401 // fmin v1.2d, v0.2d, v11.2d
+	WORD $0x4eeef404 // fmin.2d v4, v0, v14
+	WORD $0x4eedf403 // fmin.2d v3, v0, v13
+	WORD $0x4eecf402 // fmin.2d v2, v0, v12
+	WORD $0x4eebf401 // fmin.2d v1, v0, v11
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df4e // fmul v14.2d, v26.2d, v0.2d
-	WORD $0x6e60df2d // fmul v13.2d, v25.2d, v0.2d
+	WORD $0x6e60df4e // fmul.2d v14, v26, v0
+	WORD $0x6e60df2d // fmul.2d v13, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df0c // fmul v12.2d, v24.2d, v0.2d
-	WORD $0x6e60deeb // fmul v11.2d, v23.2d, v0.2d
+	WORD $0x6e60df0c // fmul.2d v12, v24, v0
+	WORD $0x6e60deeb // fmul.2d v11, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e6dd44d // fadd v13.2d, v2.2d, v13.2d
-	WORD $0x4e6cd42c // fadd v12.2d, v1.2d, v12.2d
-	WORD $0x4e6bd40b // fadd v11.2d, v0.2d, v11.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e6dd44d // fadd.2d v13, v2, v13
+	WORD $0x4e6cd42c // fadd.2d v12, v1, v12
+	WORD $0x4e6bd40b // fadd.2d v11, v0, v11
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7addce // fmul v14.2d, v14.2d, v26.2d
-	WORD $0x6e79ddad // fmul v13.2d, v13.2d, v25.2d
-	WORD $0x6e78dd8c // fmul v12.2d, v12.2d, v24.2d
-	WORD $0x6e77dd6b // fmul v11.2d, v11.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7addce // fmul.2d v14, v14, v26
+	WORD $0x6e79ddad // fmul.2d v13, v13, v25
+	WORD $0x6e78dd8c // fmul.2d v12, v12, v24
+	WORD $0x6e77dd6b // fmul.2d v11, v11, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d5a2 // fadd v2.2d, v13.2d, v2.2d
-	WORD $0x4e61d581 // fadd v1.2d, v12.2d, v1.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x6e63dd4e // fmul v14.2d, v10.2d, v3.2d
-	WORD $0x6e62dccd // fmul v13.2d, v6.2d, v2.2d
-	WORD $0x6e61dcac // fmul v12.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8b // fmul v11.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d5a2 // fadd.2d v2, v13, v2
+	WORD $0x4e61d581 // fadd.2d v1, v12, v1
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x6e63dd4e // fmul.2d v14, v10, v3
+	WORD $0x6e62dccd // fmul.2d v13, v6, v2
+	WORD $0x6e61dcac // fmul.2d v12, v5, v1
+	WORD $0x6e60dc8b // fmul.2d v11, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FLDPQ 768(R2), (F1, F0)
-	WORD $0x4ee1d6c4 // fsub v4.2d, v22.2d, v1.2d
-	WORD $0x4ee0d6a3 // fsub v3.2d, v21.2d, v0.2d
+	WORD $0x4ee1d6c4 // fsub.2d v4, v22, v1
+	WORD $0x4ee0d6a3 // fsub.2d v3, v21, v0
 	FLDPQ 800(R2), (F1, F0)
-	WORD $0x4ee1d682 // fsub v2.2d, v20.2d, v1.2d
-	WORD $0x4ee0d665 // fsub v5.2d, v19.2d, v0.2d
+	WORD $0x4ee1d682 // fsub.2d v2, v20, v1
+	WORD $0x4ee0d665 // fsub.2d v5, v19, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), (R2)
 	FSTPQ (F2, F1), 32(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df56 // fmul v22.2d, v26.2d, v0.2d
-	WORD $0x6e60df35 // fmul v21.2d, v25.2d, v0.2d
+	WORD $0x6e60df56 // fmul.2d v22, v26, v0
+	WORD $0x6e60df35 // fmul.2d v21, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e76d476 // fadd v22.2d, v3.2d, v22.2d
-	WORD $0x4e75d455 // fadd v21.2d, v2.2d, v21.2d
-	WORD $0x4e74d434 // fadd v20.2d, v1.2d, v20.2d
-	WORD $0x4e73d413 // fadd v19.2d, v0.2d, v19.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e76d476 // fadd.2d v22, v3, v22
+	WORD $0x4e75d455 // fadd.2d v21, v2, v21
+	WORD $0x4e74d434 // fadd.2d v20, v1, v20
+	WORD $0x4e73d413 // fadd.2d v19, v0, v19
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7aded6 // fmul v22.2d, v22.2d, v26.2d
-	WORD $0x6e79deb5 // fmul v21.2d, v21.2d, v25.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7aded6 // fmul.2d v22, v22, v26
+	WORD $0x6e79deb5 // fmul.2d v21, v21, v25
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d6c3 // fadd v3.2d, v22.2d, v3.2d
-	WORD $0x4e62d6a2 // fadd v2.2d, v21.2d, v2.2d
-	WORD $0x4e61d681 // fadd v1.2d, v20.2d, v1.2d
-	WORD $0x4e60d660 // fadd v0.2d, v19.2d, v0.2d
-	WORD $0x6e63dd56 // fmul v22.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd5 // fmul v21.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb4 // fmul v20.2d, v5.2d, v1.2d
-	WORD $0x6e60dc93 // fmul v19.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d6c3 // fadd.2d v3, v22, v3
+	WORD $0x4e62d6a2 // fadd.2d v2, v21, v2
+	WORD $0x4e61d681 // fadd.2d v1, v20, v1
+	WORD $0x4e60d660 // fadd.2d v0, v19, v0
+	WORD $0x6e63dd56 // fmul.2d v22, v10, v3
+	WORD $0x6e62dcd5 // fmul.2d v21, v6, v2
+	WORD $0x6e61dcb4 // fmul.2d v20, v5, v1
+	WORD $0x6e60dc93 // fmul.2d v19, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fed6 // fdiv v22.2d, v22.2d, v3.2d
-	WORD $0x6e62feb5 // fdiv v21.2d, v21.2d, v2.2d
-	WORD $0x6e61fe94 // fdiv v20.2d, v20.2d, v1.2d
-	WORD $0x6e60fe73 // fdiv v19.2d, v19.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fed6 // fdiv.2d v22, v22, v3
+	WORD $0x6e62feb5 // fdiv.2d v21, v21, v2
+	WORD $0x6e61fe94 // fdiv.2d v20, v20, v1
+	WORD $0x6e60fe73 // fdiv.2d v19, v19, v0
 	FSTPQ (F22, F21), 768(R2)
 	FSTPQ (F20, F19), 800(R2)
 	FLDPQ 832(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 864(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 64(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 96(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 64(R2)
 	FSTPQ (F2, F1), 96(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df52 // fmul v18.2d, v26.2d, v0.2d
-	WORD $0x6e60df31 // fmul v17.2d, v25.2d, v0.2d
+	WORD $0x6e60df52 // fmul.2d v18, v26, v0
+	WORD $0x6e60df31 // fmul.2d v17, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df10 // fmul v16.2d, v24.2d, v0.2d
-	WORD $0x6e60deef // fmul v15.2d, v23.2d, v0.2d
+	WORD $0x6e60df10 // fmul.2d v16, v24, v0
+	WORD $0x6e60deef // fmul.2d v15, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e71d451 // fadd v17.2d, v2.2d, v17.2d
-	WORD $0x4e70d430 // fadd v16.2d, v1.2d, v16.2d
-	WORD $0x4e6fd40f // fadd v15.2d, v0.2d, v15.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e71d451 // fadd.2d v17, v2, v17
+	WORD $0x4e70d430 // fadd.2d v16, v1, v16
+	WORD $0x4e6fd40f // fadd.2d v15, v0, v15
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7ade52 // fmul v18.2d, v18.2d, v26.2d
-	WORD $0x6e79de31 // fmul v17.2d, v17.2d, v25.2d
-	WORD $0x6e78de10 // fmul v16.2d, v16.2d, v24.2d
-	WORD $0x6e77ddef // fmul v15.2d, v15.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7ade52 // fmul.2d v18, v18, v26
+	WORD $0x6e79de31 // fmul.2d v17, v17, v25
+	WORD $0x6e78de10 // fmul.2d v16, v16, v24
+	WORD $0x6e77ddef // fmul.2d v15, v15, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d622 // fadd v2.2d, v17.2d, v2.2d
-	WORD $0x4e61d601 // fadd v1.2d, v16.2d, v1.2d
-	WORD $0x4e60d5e0 // fadd v0.2d, v15.2d, v0.2d
-	WORD $0x6e63dd52 // fmul v18.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd1 // fmul v17.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb0 // fmul v16.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8f // fmul v15.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d622 // fadd.2d v2, v17, v2
+	WORD $0x4e61d601 // fadd.2d v1, v16, v1
+	WORD $0x4e60d5e0 // fadd.2d v0, v15, v0
+	WORD $0x6e63dd52 // fmul.2d v18, v10, v3
+	WORD $0x6e62dcd1 // fmul.2d v17, v6, v2
+	WORD $0x6e61dcb0 // fmul.2d v16, v5, v1
+	WORD $0x6e60dc8f // fmul.2d v15, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 	FSTPQ (F18, F17), 832(R2)
 	FSTPQ (F16, F15), 864(R2)
 	FLDPQ 896(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 928(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 128(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 160(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 128(R2)
 	FSTPQ (F2, F1), 160(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df4e // fmul v14.2d, v26.2d, v0.2d
-	WORD $0x6e60df2d // fmul v13.2d, v25.2d, v0.2d
+	WORD $0x6e60df4e // fmul.2d v14, v26, v0
+	WORD $0x6e60df2d // fmul.2d v13, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df0c // fmul v12.2d, v24.2d, v0.2d
-	WORD $0x6e60deeb // fmul v11.2d, v23.2d, v0.2d
+	WORD $0x6e60df0c // fmul.2d v12, v24, v0
+	WORD $0x6e60deeb // fmul.2d v11, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e6dd44d // fadd v13.2d, v2.2d, v13.2d
-	WORD $0x4e6cd42c // fadd v12.2d, v1.2d, v12.2d
-	WORD $0x4e6bd40b // fadd v11.2d, v0.2d, v11.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e6dd44d // fadd.2d v13, v2, v13
+	WORD $0x4e6cd42c // fadd.2d v12, v1, v12
+	WORD $0x4e6bd40b // fadd.2d v11, v0, v11
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7addce // fmul v14.2d, v14.2d, v26.2d
-	WORD $0x6e79ddad // fmul v13.2d, v13.2d, v25.2d
-	WORD $0x6e78dd8c // fmul v12.2d, v12.2d, v24.2d
-	WORD $0x6e77dd6b // fmul v11.2d, v11.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7addce // fmul.2d v14, v14, v26
+	WORD $0x6e79ddad // fmul.2d v13, v13, v25
+	WORD $0x6e78dd8c // fmul.2d v12, v12, v24
+	WORD $0x6e77dd6b // fmul.2d v11, v11, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d5a2 // fadd v2.2d, v13.2d, v2.2d
-	WORD $0x4e61d581 // fadd v1.2d, v12.2d, v1.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x6e63dd4e // fmul v14.2d, v10.2d, v3.2d
-	WORD $0x6e62dccd // fmul v13.2d, v6.2d, v2.2d
-	WORD $0x6e61dcac // fmul v12.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8b // fmul v11.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d5a2 // fadd.2d v2, v13, v2
+	WORD $0x4e61d581 // fadd.2d v1, v12, v1
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x6e63dd4e // fmul.2d v14, v10, v3
+	WORD $0x6e62dccd // fmul.2d v13, v6, v2
+	WORD $0x6e61dcac // fmul.2d v12, v5, v1
+	WORD $0x6e60dc8b // fmul.2d v11, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FSTPQ (F14, F13), 896(R2)
 	FSTPQ (F12, F11), 928(R2)
 	FLDPQ 960(R2), (F1, F0)
-	WORD $0x4ee1d6c4 // fsub v4.2d, v22.2d, v1.2d
-	WORD $0x4ee0d6a3 // fsub v3.2d, v21.2d, v0.2d
+	WORD $0x4ee1d6c4 // fsub.2d v4, v22, v1
+	WORD $0x4ee0d6a3 // fsub.2d v3, v21, v0
 	FLDPQ 992(R2), (F1, F0)
-	WORD $0x4ee1d682 // fsub v2.2d, v20.2d, v1.2d
-	WORD $0x4ee0d665 // fsub v5.2d, v19.2d, v0.2d
+	WORD $0x4ee1d682 // fsub.2d v2, v20, v1
+	WORD $0x4ee0d665 // fsub.2d v5, v19, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 192(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 224(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 192(R2)
 	FSTPQ (F2, F1), 224(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df56 // fmul v22.2d, v26.2d, v0.2d
-	WORD $0x6e60df35 // fmul v21.2d, v25.2d, v0.2d
+	WORD $0x6e60df56 // fmul.2d v22, v26, v0
+	WORD $0x6e60df35 // fmul.2d v21, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e76d476 // fadd v22.2d, v3.2d, v22.2d
-	WORD $0x4e75d455 // fadd v21.2d, v2.2d, v21.2d
-	WORD $0x4e74d434 // fadd v20.2d, v1.2d, v20.2d
-	WORD $0x4e73d413 // fadd v19.2d, v0.2d, v19.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e76d476 // fadd.2d v22, v3, v22
+	WORD $0x4e75d455 // fadd.2d v21, v2, v21
+	WORD $0x4e74d434 // fadd.2d v20, v1, v20
+	WORD $0x4e73d413 // fadd.2d v19, v0, v19
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7aded6 // fmul v22.2d, v22.2d, v26.2d
-	WORD $0x6e79deb5 // fmul v21.2d, v21.2d, v25.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7aded6 // fmul.2d v22, v22, v26
+	WORD $0x6e79deb5 // fmul.2d v21, v21, v25
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d6c3 // fadd v3.2d, v22.2d, v3.2d
-	WORD $0x4e62d6a2 // fadd v2.2d, v21.2d, v2.2d
-	WORD $0x4e61d681 // fadd v1.2d, v20.2d, v1.2d
-	WORD $0x4e60d660 // fadd v0.2d, v19.2d, v0.2d
-	WORD $0x6e63dd56 // fmul v22.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd5 // fmul v21.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb4 // fmul v20.2d, v5.2d, v1.2d
-	WORD $0x6e60dc93 // fmul v19.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d6c3 // fadd.2d v3, v22, v3
+	WORD $0x4e62d6a2 // fadd.2d v2, v21, v2
+	WORD $0x4e61d681 // fadd.2d v1, v20, v1
+	WORD $0x4e60d660 // fadd.2d v0, v19, v0
+	WORD $0x6e63dd56 // fmul.2d v22, v10, v3
+	WORD $0x6e62dcd5 // fmul.2d v21, v6, v2
+	WORD $0x6e61dcb4 // fmul.2d v20, v5, v1
+	WORD $0x6e60dc93 // fmul.2d v19, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fed6 // fdiv v22.2d, v22.2d, v3.2d
-	WORD $0x6e62feb5 // fdiv v21.2d, v21.2d, v2.2d
-	WORD $0x6e61fe94 // fdiv v20.2d, v20.2d, v1.2d
-	WORD $0x6e60fe73 // fdiv v19.2d, v19.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fed6 // fdiv.2d v22, v22, v3
+	WORD $0x6e62feb5 // fdiv.2d v21, v21, v2
+	WORD $0x6e61fe94 // fdiv.2d v20, v20, v1
+	WORD $0x6e60fe73 // fdiv.2d v19, v19, v0
 	FSTPQ (F22, F21), 960(R2)
 	FSTPQ (F20, F19), 992(R2)
 	FLDPQ 1024(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 1056(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 256(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 288(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 256(R2)
 	FSTPQ (F2, F1), 288(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df52 // fmul v18.2d, v26.2d, v0.2d
-	WORD $0x6e60df31 // fmul v17.2d, v25.2d, v0.2d
+	WORD $0x6e60df52 // fmul.2d v18, v26, v0
+	WORD $0x6e60df31 // fmul.2d v17, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df10 // fmul v16.2d, v24.2d, v0.2d
-	WORD $0x6e60deef // fmul v15.2d, v23.2d, v0.2d
+	WORD $0x6e60df10 // fmul.2d v16, v24, v0
+	WORD $0x6e60deef // fmul.2d v15, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e71d451 // fadd v17.2d, v2.2d, v17.2d
-	WORD $0x4e70d430 // fadd v16.2d, v1.2d, v16.2d
-	WORD $0x4e6fd40f // fadd v15.2d, v0.2d, v15.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e71d451 // fadd.2d v17, v2, v17
+	WORD $0x4e70d430 // fadd.2d v16, v1, v16
+	WORD $0x4e6fd40f // fadd.2d v15, v0, v15
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7ade52 // fmul v18.2d, v18.2d, v26.2d
-	WORD $0x6e79de31 // fmul v17.2d, v17.2d, v25.2d
-	WORD $0x6e78de10 // fmul v16.2d, v16.2d, v24.2d
-	WORD $0x6e77ddef // fmul v15.2d, v15.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7ade52 // fmul.2d v18, v18, v26
+	WORD $0x6e79de31 // fmul.2d v17, v17, v25
+	WORD $0x6e78de10 // fmul.2d v16, v16, v24
+	WORD $0x6e77ddef // fmul.2d v15, v15, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d622 // fadd v2.2d, v17.2d, v2.2d
-	WORD $0x4e61d601 // fadd v1.2d, v16.2d, v1.2d
-	WORD $0x4e60d5e0 // fadd v0.2d, v15.2d, v0.2d
-	WORD $0x6e63dd52 // fmul v18.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd1 // fmul v17.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb0 // fmul v16.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8f // fmul v15.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d622 // fadd.2d v2, v17, v2
+	WORD $0x4e61d601 // fadd.2d v1, v16, v1
+	WORD $0x4e60d5e0 // fadd.2d v0, v15, v0
+	WORD $0x6e63dd52 // fmul.2d v18, v10, v3
+	WORD $0x6e62dcd1 // fmul.2d v17, v6, v2
+	WORD $0x6e61dcb0 // fmul.2d v16, v5, v1
+	WORD $0x6e60dc8f // fmul.2d v15, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 	FSTPQ (F18, F17), 1024(R2)
 	FSTPQ (F16, F15), 1056(R2)
 	FLDPQ 1088(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 1120(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 320(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 352(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 320(R2)
 	FSTPQ (F2, F1), 352(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df4e // fmul v14.2d, v26.2d, v0.2d
-	WORD $0x6e60df2d // fmul v13.2d, v25.2d, v0.2d
+	WORD $0x6e60df4e // fmul.2d v14, v26, v0
+	WORD $0x6e60df2d // fmul.2d v13, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df0c // fmul v12.2d, v24.2d, v0.2d
-	WORD $0x6e60deeb // fmul v11.2d, v23.2d, v0.2d
+	WORD $0x6e60df0c // fmul.2d v12, v24, v0
+	WORD $0x6e60deeb // fmul.2d v11, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e6dd44d // fadd v13.2d, v2.2d, v13.2d
-	WORD $0x4e6cd42c // fadd v12.2d, v1.2d, v12.2d
-	WORD $0x4e6bd40b // fadd v11.2d, v0.2d, v11.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e6dd44d // fadd.2d v13, v2, v13
+	WORD $0x4e6cd42c // fadd.2d v12, v1, v12
+	WORD $0x4e6bd40b // fadd.2d v11, v0, v11
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7addce // fmul v14.2d, v14.2d, v26.2d
-	WORD $0x6e79ddad // fmul v13.2d, v13.2d, v25.2d
-	WORD $0x6e78dd8c // fmul v12.2d, v12.2d, v24.2d
-	WORD $0x6e77dd6b // fmul v11.2d, v11.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7addce // fmul.2d v14, v14, v26
+	WORD $0x6e79ddad // fmul.2d v13, v13, v25
+	WORD $0x6e78dd8c // fmul.2d v12, v12, v24
+	WORD $0x6e77dd6b // fmul.2d v11, v11, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d5a2 // fadd v2.2d, v13.2d, v2.2d
-	WORD $0x4e61d581 // fadd v1.2d, v12.2d, v1.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x6e63dd4e // fmul v14.2d, v10.2d, v3.2d
-	WORD $0x6e62dccd // fmul v13.2d, v6.2d, v2.2d
-	WORD $0x6e61dcac // fmul v12.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8b // fmul v11.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d5a2 // fadd.2d v2, v13, v2
+	WORD $0x4e61d581 // fadd.2d v1, v12, v1
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x6e63dd4e // fmul.2d v14, v10, v3
+	WORD $0x6e62dccd // fmul.2d v13, v6, v2
+	WORD $0x6e61dcac // fmul.2d v12, v5, v1
+	WORD $0x6e60dc8b // fmul.2d v11, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FSTPQ (F14, F13), 1088(R2)
 	FSTPQ (F12, F11), 1120(R2)
 	FLDPQ 1152(R2), (F1, F0)
-	WORD $0x4ee1d6c4 // fsub v4.2d, v22.2d, v1.2d
-	WORD $0x4ee0d6a3 // fsub v3.2d, v21.2d, v0.2d
+	WORD $0x4ee1d6c4 // fsub.2d v4, v22, v1
+	WORD $0x4ee0d6a3 // fsub.2d v3, v21, v0
 	FLDPQ 1184(R2), (F1, F0)
-	WORD $0x4ee1d682 // fsub v2.2d, v20.2d, v1.2d
-	WORD $0x4ee0d665 // fsub v5.2d, v19.2d, v0.2d
+	WORD $0x4ee1d682 // fsub.2d v2, v20, v1
+	WORD $0x4ee0d665 // fsub.2d v5, v19, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 384(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 416(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 384(R2)
 	FSTPQ (F2, F1), 416(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df56 // fmul v22.2d, v26.2d, v0.2d
-	WORD $0x6e60df35 // fmul v21.2d, v25.2d, v0.2d
+	WORD $0x6e60df56 // fmul.2d v22, v26, v0
+	WORD $0x6e60df35 // fmul.2d v21, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e76d476 // fadd v22.2d, v3.2d, v22.2d
-	WORD $0x4e75d455 // fadd v21.2d, v2.2d, v21.2d
-	WORD $0x4e74d434 // fadd v20.2d, v1.2d, v20.2d
-	WORD $0x4e73d413 // fadd v19.2d, v0.2d, v19.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e76d476 // fadd.2d v22, v3, v22
+	WORD $0x4e75d455 // fadd.2d v21, v2, v21
+	WORD $0x4e74d434 // fadd.2d v20, v1, v20
+	WORD $0x4e73d413 // fadd.2d v19, v0, v19
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7aded6 // fmul v22.2d, v22.2d, v26.2d
-	WORD $0x6e79deb5 // fmul v21.2d, v21.2d, v25.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7aded6 // fmul.2d v22, v22, v26
+	WORD $0x6e79deb5 // fmul.2d v21, v21, v25
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d6c3 // fadd v3.2d, v22.2d, v3.2d
-	WORD $0x4e62d6a2 // fadd v2.2d, v21.2d, v2.2d
-	WORD $0x4e61d681 // fadd v1.2d, v20.2d, v1.2d
-	WORD $0x4e60d660 // fadd v0.2d, v19.2d, v0.2d
-	WORD $0x6e63dd56 // fmul v22.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd5 // fmul v21.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb4 // fmul v20.2d, v5.2d, v1.2d
-	WORD $0x6e60dc93 // fmul v19.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d6c3 // fadd.2d v3, v22, v3
+	WORD $0x4e62d6a2 // fadd.2d v2, v21, v2
+	WORD $0x4e61d681 // fadd.2d v1, v20, v1
+	WORD $0x4e60d660 // fadd.2d v0, v19, v0
+	WORD $0x6e63dd56 // fmul.2d v22, v10, v3
+	WORD $0x6e62dcd5 // fmul.2d v21, v6, v2
+	WORD $0x6e61dcb4 // fmul.2d v20, v5, v1
+	WORD $0x6e60dc93 // fmul.2d v19, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fed6 // fdiv v22.2d, v22.2d, v3.2d
-	WORD $0x6e62feb5 // fdiv v21.2d, v21.2d, v2.2d
-	WORD $0x6e61fe94 // fdiv v20.2d, v20.2d, v1.2d
-	WORD $0x6e60fe73 // fdiv v19.2d, v19.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fed6 // fdiv.2d v22, v22, v3
+	WORD $0x6e62feb5 // fdiv.2d v21, v21, v2
+	WORD $0x6e61fe94 // fdiv.2d v20, v20, v1
+	WORD $0x6e60fe73 // fdiv.2d v19, v19, v0
 	FSTPQ (F22, F21), 1152(R2)
 	FSTPQ (F20, F19), 1184(R2)
 	FLDPQ 1216(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 1248(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 448(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 480(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 448(R2)
 	FSTPQ (F2, F1), 480(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df52 // fmul v18.2d, v26.2d, v0.2d
-	WORD $0x6e60df31 // fmul v17.2d, v25.2d, v0.2d
+	WORD $0x6e60df52 // fmul.2d v18, v26, v0
+	WORD $0x6e60df31 // fmul.2d v17, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df10 // fmul v16.2d, v24.2d, v0.2d
-	WORD $0x6e60deef // fmul v15.2d, v23.2d, v0.2d
+	WORD $0x6e60df10 // fmul.2d v16, v24, v0
+	WORD $0x6e60deef // fmul.2d v15, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e71d451 // fadd v17.2d, v2.2d, v17.2d
-	WORD $0x4e70d430 // fadd v16.2d, v1.2d, v16.2d
-	WORD $0x4e6fd40f // fadd v15.2d, v0.2d, v15.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e71d451 // fadd.2d v17, v2, v17
+	WORD $0x4e70d430 // fadd.2d v16, v1, v16
+	WORD $0x4e6fd40f // fadd.2d v15, v0, v15
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7ade52 // fmul v18.2d, v18.2d, v26.2d
-	WORD $0x6e79de31 // fmul v17.2d, v17.2d, v25.2d
-	WORD $0x6e78de10 // fmul v16.2d, v16.2d, v24.2d
-	WORD $0x6e77ddef // fmul v15.2d, v15.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7ade52 // fmul.2d v18, v18, v26
+	WORD $0x6e79de31 // fmul.2d v17, v17, v25
+	WORD $0x6e78de10 // fmul.2d v16, v16, v24
+	WORD $0x6e77ddef // fmul.2d v15, v15, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d622 // fadd v2.2d, v17.2d, v2.2d
-	WORD $0x4e61d601 // fadd v1.2d, v16.2d, v1.2d
-	WORD $0x4e60d5e0 // fadd v0.2d, v15.2d, v0.2d
-	WORD $0x6e63dd52 // fmul v18.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd1 // fmul v17.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb0 // fmul v16.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8f // fmul v15.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d622 // fadd.2d v2, v17, v2
+	WORD $0x4e61d601 // fadd.2d v1, v16, v1
+	WORD $0x4e60d5e0 // fadd.2d v0, v15, v0
+	WORD $0x6e63dd52 // fmul.2d v18, v10, v3
+	WORD $0x6e62dcd1 // fmul.2d v17, v6, v2
+	WORD $0x6e61dcb0 // fmul.2d v16, v5, v1
+	WORD $0x6e60dc8f // fmul.2d v15, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 	FSTPQ (F18, F17), 1216(R2)
 	FSTPQ (F16, F15), 1248(R2)
 	FLDPQ 1280(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 1312(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 512(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 544(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 512(R2)
 	FSTPQ (F2, F1), 544(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df4e // fmul v14.2d, v26.2d, v0.2d
-	WORD $0x6e60df2d // fmul v13.2d, v25.2d, v0.2d
+	WORD $0x6e60df4e // fmul.2d v14, v26, v0
+	WORD $0x6e60df2d // fmul.2d v13, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df0c // fmul v12.2d, v24.2d, v0.2d
-	WORD $0x6e60deeb // fmul v11.2d, v23.2d, v0.2d
+	WORD $0x6e60df0c // fmul.2d v12, v24, v0
+	WORD $0x6e60deeb // fmul.2d v11, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e6dd44d // fadd v13.2d, v2.2d, v13.2d
-	WORD $0x4e6cd42c // fadd v12.2d, v1.2d, v12.2d
-	WORD $0x4e6bd40b // fadd v11.2d, v0.2d, v11.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e6dd44d // fadd.2d v13, v2, v13
+	WORD $0x4e6cd42c // fadd.2d v12, v1, v12
+	WORD $0x4e6bd40b // fadd.2d v11, v0, v11
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7addce // fmul v14.2d, v14.2d, v26.2d
-	WORD $0x6e79ddad // fmul v13.2d, v13.2d, v25.2d
-	WORD $0x6e78dd8c // fmul v12.2d, v12.2d, v24.2d
-	WORD $0x6e77dd6b // fmul v11.2d, v11.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7addce // fmul.2d v14, v14, v26
+	WORD $0x6e79ddad // fmul.2d v13, v13, v25
+	WORD $0x6e78dd8c // fmul.2d v12, v12, v24
+	WORD $0x6e77dd6b // fmul.2d v11, v11, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d5a2 // fadd v2.2d, v13.2d, v2.2d
-	WORD $0x4e61d581 // fadd v1.2d, v12.2d, v1.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x6e63dd4e // fmul v14.2d, v10.2d, v3.2d
-	WORD $0x6e62dccd // fmul v13.2d, v6.2d, v2.2d
-	WORD $0x6e61dcac // fmul v12.2d, v5.2d, v1.2d
-	WORD $0x6e60dc8b // fmul v11.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d5a2 // fadd.2d v2, v13, v2
+	WORD $0x4e61d581 // fadd.2d v1, v12, v1
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x6e63dd4e // fmul.2d v14, v10, v3
+	WORD $0x6e62dccd // fmul.2d v13, v6, v2
+	WORD $0x6e61dcac // fmul.2d v12, v5, v1
+	WORD $0x6e60dc8b // fmul.2d v11, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FSTPQ (F14, F13), 1280(R2)
 	FSTPQ (F12, F11), 1312(R2)
 	FLDPQ 1344(R2), (F1, F0)
-	WORD $0x4ee1d6c4 // fsub v4.2d, v22.2d, v1.2d
-	WORD $0x4ee0d6a3 // fsub v3.2d, v21.2d, v0.2d
+	WORD $0x4ee1d6c4 // fsub.2d v4, v22, v1
+	WORD $0x4ee0d6a3 // fsub.2d v3, v21, v0
 	FLDPQ 1376(R2), (F1, F0)
-	WORD $0x4ee1d682 // fsub v2.2d, v20.2d, v1.2d
-	WORD $0x4ee0d665 // fsub v5.2d, v19.2d, v0.2d
+	WORD $0x4ee1d682 // fsub.2d v2, v20, v1
+	WORD $0x4ee0d665 // fsub.2d v5, v19, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 576(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 608(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 576(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -1819,129 +1819,129 @@ sample6:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40a // fmax v10.2d, v0.2d, v4.2d
-	WORD $0x4e63f406 // fmax v6.2d, v0.2d, v3.2d
-	WORD $0x4e62f405 // fmax v5.2d, v0.2d, v2.2d
-	WORD $0x4e61f404 // fmax v4.2d, v0.2d, v1.2d
-	WORD $0x6e6add5e // fmul v30.2d, v10.2d, v10.2d
-	WORD $0x6e66dcdd // fmul v29.2d, v6.2d, v6.2d
-	WORD $0x6e65dcbc // fmul v28.2d, v5.2d, v5.2d
-	WORD $0x6e64dc9b // fmul v27.2d, v4.2d, v4.2d
-	WORD $0x6e7edfda // fmul v26.2d, v30.2d, v30.2d
-	WORD $0x6e7ddfb9 // fmul v25.2d, v29.2d, v29.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
+	WORD $0x4e64f40a // fmax.2d v10, v0, v4
+	WORD $0x4e63f406 // fmax.2d v6, v0, v3
+	WORD $0x4e62f405 // fmax.2d v5, v0, v2
+	WORD $0x4e61f404 // fmax.2d v4, v0, v1
+	WORD $0x6e6add5e // fmul.2d v30, v10, v10
+	WORD $0x6e66dcdd // fmul.2d v29, v6, v6
+	WORD $0x6e65dcbc // fmul.2d v28, v5, v5
+	WORD $0x6e64dc9b // fmul.2d v27, v4, v4
+	WORD $0x6e7edfda // fmul.2d v26, v30, v30
+	WORD $0x6e7ddfb9 // fmul.2d v25, v29, v29
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df56 // fmul v22.2d, v26.2d, v0.2d
-	WORD $0x6e60df35 // fmul v21.2d, v25.2d, v0.2d
+	WORD $0x6e60df56 // fmul.2d v22, v26, v0
+	WORD $0x6e60df35 // fmul.2d v21, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e76d476 // fadd v22.2d, v3.2d, v22.2d
-	WORD $0x4e75d455 // fadd v21.2d, v2.2d, v21.2d
-	WORD $0x4e74d434 // fadd v20.2d, v1.2d, v20.2d
-	WORD $0x4e73d413 // fadd v19.2d, v0.2d, v19.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e76d476 // fadd.2d v22, v3, v22
+	WORD $0x4e75d455 // fadd.2d v21, v2, v21
+	WORD $0x4e74d434 // fadd.2d v20, v1, v20
+	WORD $0x4e73d413 // fadd.2d v19, v0, v19
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
-	WORD $0x6e7aded6 // fmul v22.2d, v22.2d, v26.2d
-	WORD $0x6e79deb5 // fmul v21.2d, v21.2d, v25.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
+	WORD $0x6e7aded6 // fmul.2d v22, v22, v26
+	WORD $0x6e79deb5 // fmul.2d v21, v21, v25
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7e0 // fadd v0.2d, v31.2d, v0.2d
-	WORD $0x4e63d6c3 // fadd v3.2d, v22.2d, v3.2d
-	WORD $0x4e62d6a2 // fadd v2.2d, v21.2d, v2.2d
-	WORD $0x4e61d681 // fadd v1.2d, v20.2d, v1.2d
-	WORD $0x4e60d660 // fadd v0.2d, v19.2d, v0.2d
-	WORD $0x6e63dd56 // fmul v22.2d, v10.2d, v3.2d
-	WORD $0x6e62dcd5 // fmul v21.2d, v6.2d, v2.2d
-	WORD $0x6e61dcb4 // fmul v20.2d, v5.2d, v1.2d
-	WORD $0x6e60dc93 // fmul v19.2d, v4.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7e0 // fadd.2d v0, v31, v0
+	WORD $0x4e63d6c3 // fadd.2d v3, v22, v3
+	WORD $0x4e62d6a2 // fadd.2d v2, v21, v2
+	WORD $0x4e61d681 // fadd.2d v1, v20, v1
+	WORD $0x4e60d660 // fadd.2d v0, v19, v0
+	WORD $0x6e63dd56 // fmul.2d v22, v10, v3
+	WORD $0x6e62dcd5 // fmul.2d v21, v6, v2
+	WORD $0x6e61dcb4 // fmul.2d v20, v5, v1
+	WORD $0x6e60dc93 // fmul.2d v19, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dfc3 // fmul v3.2d, v30.2d, v0.2d
-	WORD $0x6e60dfa2 // fmul v2.2d, v29.2d, v0.2d
+	WORD $0x6e60dfc3 // fmul.2d v3, v30, v0
+	WORD $0x6e60dfa2 // fmul.2d v2, v29, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df81 // fmul v1.2d, v28.2d, v0.2d
-	WORD $0x6e60df7f // fmul v31.2d, v27.2d, v0.2d
+	WORD $0x6e60df81 // fmul.2d v1, v28, v0
+	WORD $0x6e60df7f // fmul.2d v31, v27, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df4a // fmul v10.2d, v26.2d, v0.2d
-	WORD $0x6e60df26 // fmul v6.2d, v25.2d, v0.2d
+	WORD $0x6e60df4a // fmul.2d v10, v26, v0
+	WORD $0x6e60df26 // fmul.2d v6, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df05 // fmul v5.2d, v24.2d, v0.2d
-	WORD $0x6e60dee4 // fmul v4.2d, v23.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7e0 // fadd v0.2d, v31.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dfc3 // fmul v3.2d, v30.2d, v8.2d
-	WORD $0x6e68dfa2 // fmul v2.2d, v29.2d, v8.2d
-	WORD $0x6e68df81 // fmul v1.2d, v28.2d, v8.2d
-	WORD $0x6e68df60 // fmul v0.2d, v27.2d, v8.2d
-	WORD $0x6e7add4a // fmul v10.2d, v10.2d, v26.2d
-	WORD $0x6e79dcc6 // fmul v6.2d, v6.2d, v25.2d
-	WORD $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
-	WORD $0x6e77dc84 // fmul v4.2d, v4.2d, v23.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fec3 // fdiv v3.2d, v22.2d, v3.2d
-	WORD $0x6e62fea2 // fdiv v2.2d, v21.2d, v2.2d
-	WORD $0x6e61fe81 // fdiv v1.2d, v20.2d, v1.2d
-	WORD $0x6e60fe60 // fdiv v0.2d, v19.2d, v0.2d
+	WORD $0x6e60df05 // fmul.2d v5, v24, v0
+	WORD $0x6e60dee4 // fmul.2d v4, v23, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7e0 // fadd.2d v0, v31, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dfc3 // fmul.2d v3, v30, v8
+	WORD $0x6e68dfa2 // fmul.2d v2, v29, v8
+	WORD $0x6e68df81 // fmul.2d v1, v28, v8
+	WORD $0x6e68df60 // fmul.2d v0, v27, v8
+	WORD $0x6e7add4a // fmul.2d v10, v10, v26
+	WORD $0x6e79dcc6 // fmul.2d v6, v6, v25
+	WORD $0x6e78dca5 // fmul.2d v5, v5, v24
+	WORD $0x6e77dc84 // fmul.2d v4, v4, v23
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fec3 // fdiv.2d v3, v22, v3
+	WORD $0x6e62fea2 // fdiv.2d v2, v21, v2
+	WORD $0x6e61fe81 // fdiv.2d v1, v20, v1
+	WORD $0x6e60fe60 // fdiv.2d v0, v19, v0
 	FSTPQ (F3, F2), 1344(R2)
 	FSTPQ (F1, F0), 1376(R2)
 	FLDPQ 1408(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 1440(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 640(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 672(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 640(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -1953,129 +1953,129 @@ sample6:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f411 // fmax v17.2d, v0.2d, v4.2d
-	WORD $0x4e63f410 // fmax v16.2d, v0.2d, v3.2d
-	WORD $0x4e62f40f // fmax v15.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e71de3a // fmul v26.2d, v17.2d, v17.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f411 // fmax.2d v17, v0, v4
+	WORD $0x4e63f410 // fmax.2d v16, v0, v3
+	WORD $0x4e62f40f // fmax.2d v15, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e71de3a // fmul.2d v26, v17, v17
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de32 // fmul v18.2d, v17.2d, v3.2d
-	WORD $0x6e62de11 // fmul v17.2d, v16.2d, v2.2d
-	WORD $0x6e61ddf0 // fmul v16.2d, v15.2d, v1.2d
-	WORD $0x6e60dd4f // fmul v15.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de32 // fmul.2d v18, v17, v3
+	WORD $0x6e62de11 // fmul.2d v17, v16, v2
+	WORD $0x6e61ddf0 // fmul.2d v16, v15, v1
+	WORD $0x6e60dd4f // fmul.2d v15, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe43 // fdiv v3.2d, v18.2d, v3.2d
-	WORD $0x6e62fe22 // fdiv v2.2d, v17.2d, v2.2d
-	WORD $0x6e61fe01 // fdiv v1.2d, v16.2d, v1.2d
-	WORD $0x6e60fde0 // fdiv v0.2d, v15.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe43 // fdiv.2d v3, v18, v3
+	WORD $0x6e62fe22 // fdiv.2d v2, v17, v2
+	WORD $0x6e61fe01 // fdiv.2d v1, v16, v1
+	WORD $0x6e60fde0 // fdiv.2d v0, v15, v0
 	FSTPQ (F3, F2), 1408(R2)
 	FSTPQ (F1, F0), 1440(R2)
 	FLDPQ 1472(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 1504(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 704(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 736(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 704(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -2087,109 +2087,109 @@ sample6:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 1472(R2)
 	FSTPQ (F1, F0), 1504(R2)
 	ADD $96, R0, R0
@@ -2209,109 +2209,109 @@ tangents5:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 640(R3)
 	FSTPQ (F1, F0), 672(R3)
 	ADD $64, R3, R3
@@ -2324,1297 +2324,1297 @@ sample5:
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 480(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4b2 // fsub v18.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48f // fsub v15.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4b2 // fsub.2d v18, v5, v1
+	WORD $0x4ee0d48f // fsub.2d v15, v4, v0
 	FMOVQ 16(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 512(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4aa // fsub v10.2d, v5.2d, v1.2d
-	WORD $0x4ee0d486 // fsub v6.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4aa // fsub.2d v10, v5, v1
+	WORD $0x4ee0d486 // fsub.2d v6, v4, v0
 	FMOVQ 32(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 544(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ae // fsub v14.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48d // fsub v13.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ae // fsub.2d v14, v5, v1
+	WORD $0x4ee0d48d // fsub.2d v13, v4, v0
 	FMOVQ 48(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 576(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ac // fsub v12.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48b // fsub v11.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ac // fsub.2d v12, v5, v1
+	WORD $0x4ee0d48b // fsub.2d v11, v4, v0
 	FMOVQ 64(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 608(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4b1 // fsub v17.2d, v5.2d, v1.2d
-	WORD $0x4ee0d490 // fsub v16.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4b1 // fsub.2d v17, v5, v1
+	WORD $0x4ee0d490 // fsub.2d v16, v4, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ef2f404 // fmin v4.2d, v0.2d, v18.2d
-	WORD $0x4eeff403 // fmin v3.2d, v0.2d, v15.2d
-	WORD $0x4eeaf402 // fmin v2.2d, v0.2d, v10.2d
-	WORD $0x4ee6f401 // fmin v1.2d, v0.2d, v6.2d
+	WORD $0x4ef2f404 // fmin.2d v4, v0, v18
+	WORD $0x4eeff403 // fmin.2d v3, v0, v15
+	WORD $0x4eeaf402 // fmin.2d v2, v0, v10
+	WORD $0x4ee6f401 // fmin.2d v1, v0, v6
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40f // fmax v15.2d, v0.2d, v4.2d
-	WORD $0x4e63f40a // fmax v10.2d, v0.2d, v3.2d
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6fddfc // fmul v28.2d, v15.2d, v15.2d
-	WORD $0x6e6add5b // fmul v27.2d, v10.2d, v10.2d
-	WORD $0x6e66dcda // fmul v26.2d, v6.2d, v6.2d
-	WORD $0x6e65dcb9 // fmul v25.2d, v5.2d, v5.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40f // fmax.2d v15, v0, v4
+	WORD $0x4e63f40a // fmax.2d v10, v0, v3
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6fddfc // fmul.2d v28, v15, v15
+	WORD $0x6e6add5b // fmul.2d v27, v10, v10
+	WORD $0x6e66dcda // fmul.2d v26, v6, v6
+	WORD $0x6e65dcb9 // fmul.2d v25, v5, v5
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e73d453 // fadd v19.2d, v2.2d, v19.2d
-	WORD $0x4e72d432 // fadd v18.2d, v1.2d, v18.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e73d453 // fadd.2d v19, v2, v19
+	WORD $0x4e72d432 // fadd.2d v18, v1, v18
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d662 // fadd v2.2d, v19.2d, v2.2d
-	WORD $0x4e61d641 // fadd v1.2d, v18.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddef // fmul v15.2d, v15.2d, v3.2d
-	WORD $0x6e62dd54 // fmul v20.2d, v10.2d, v2.2d
-	WORD $0x6e61dcd3 // fmul v19.2d, v6.2d, v1.2d
-	WORD $0x6e60dcb2 // fmul v18.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d662 // fadd.2d v2, v19, v2
+	WORD $0x4e61d641 // fadd.2d v1, v18, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddef // fmul.2d v15, v15, v3
+	WORD $0x6e62dd54 // fmul.2d v20, v10, v2
+	WORD $0x6e61dcd3 // fmul.2d v19, v6, v1
+	WORD $0x6e60dcb2 // fmul.2d v18, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0a // fmul v10.2d, v24.2d, v0.2d
-	WORD $0x6e60dee6 // fmul v6.2d, v23.2d, v0.2d
+	WORD $0x6e60df0a // fmul.2d v10, v24, v0
+	WORD $0x6e60dee6 // fmul.2d v6, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dec5 // fmul v5.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78dd4a // fmul v10.2d, v10.2d, v24.2d
-	WORD $0x6e77dcc6 // fmul v6.2d, v6.2d, v23.2d
-	WORD $0x6e76dca5 // fmul v5.2d, v5.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdef // fdiv v15.2d, v15.2d, v3.2d
-	WORD $0x6e62fe8a // fdiv v10.2d, v20.2d, v2.2d
-	WORD $0x6e61fe66 // fdiv v6.2d, v19.2d, v1.2d
-	WORD $0x6e60fe45 // fdiv v5.2d, v18.2d, v0.2d
+	WORD $0x6e60dec5 // fmul.2d v5, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78dd4a // fmul.2d v10, v10, v24
+	WORD $0x6e77dcc6 // fmul.2d v6, v6, v23
+	WORD $0x6e76dca5 // fmul.2d v5, v5, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdef // fdiv.2d v15, v15, v3
+	WORD $0x6e62fe8a // fdiv.2d v10, v20, v2
+	WORD $0x6e61fe66 // fdiv.2d v6, v19, v1
+	WORD $0x6e60fe45 // fdiv.2d v5, v18, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4eeef404 // fmin v4.2d, v0.2d, v14.2d
-	WORD $0x4eedf403 // fmin v3.2d, v0.2d, v13.2d
-	WORD $0x4eecf402 // fmin v2.2d, v0.2d, v12.2d
-	WORD $0x4eebf401 // fmin v1.2d, v0.2d, v11.2d
+	WORD $0x4eeef404 // fmin.2d v4, v0, v14
+	WORD $0x4eedf403 // fmin.2d v3, v0, v13
+	WORD $0x4eecf402 // fmin.2d v2, v0, v12
+	WORD $0x4eebf401 // fmin.2d v1, v0, v11
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40b // fmax v11.2d, v0.2d, v1.2d
-	WORD $0x6e6edddc // fmul v28.2d, v14.2d, v14.2d
-	WORD $0x6e6dddbb // fmul v27.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd9a // fmul v26.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd79 // fmul v25.2d, v11.2d, v11.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40b // fmax.2d v11, v0, v1
+	WORD $0x6e6edddc // fmul.2d v28, v14, v14
+	WORD $0x6e6dddbb // fmul.2d v27, v13, v13
+	WORD $0x6e6cdd9a // fmul.2d v26, v12, v12
+	WORD $0x6e6bdd79 // fmul.2d v25, v11, v11
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e73d453 // fadd v19.2d, v2.2d, v19.2d
-	WORD $0x4e72d432 // fadd v18.2d, v1.2d, v18.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e73d453 // fadd.2d v19, v2, v19
+	WORD $0x4e72d432 // fadd.2d v18, v1, v18
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d662 // fadd v2.2d, v19.2d, v2.2d
-	WORD $0x4e61d641 // fadd v1.2d, v18.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddb4 // fmul v20.2d, v13.2d, v2.2d
-	WORD $0x6e61dd93 // fmul v19.2d, v12.2d, v1.2d
-	WORD $0x6e60dd72 // fmul v18.2d, v11.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d662 // fadd.2d v2, v19, v2
+	WORD $0x4e61d641 // fadd.2d v1, v18, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddb4 // fmul.2d v20, v13, v2
+	WORD $0x6e61dd93 // fmul.2d v19, v12, v1
+	WORD $0x6e60dd72 // fmul.2d v18, v11, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0d // fmul v13.2d, v24.2d, v0.2d
-	WORD $0x6e60deec // fmul v12.2d, v23.2d, v0.2d
+	WORD $0x6e60df0d // fmul.2d v13, v24, v0
+	WORD $0x6e60deec // fmul.2d v12, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60decb // fmul v11.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6dd46d // fadd v13.2d, v3.2d, v13.2d
-	WORD $0x4e6cd44c // fadd v12.2d, v2.2d, v12.2d
-	WORD $0x4e6bd42b // fadd v11.2d, v1.2d, v11.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78ddad // fmul v13.2d, v13.2d, v24.2d
-	WORD $0x6e77dd8c // fmul v12.2d, v12.2d, v23.2d
-	WORD $0x6e76dd6b // fmul v11.2d, v11.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d5a3 // fadd v3.2d, v13.2d, v3.2d
-	WORD $0x4e62d582 // fadd v2.2d, v12.2d, v2.2d
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fe8d // fdiv v13.2d, v20.2d, v2.2d
-	WORD $0x6e61fe6c // fdiv v12.2d, v19.2d, v1.2d
-	WORD $0x6e60fe4b // fdiv v11.2d, v18.2d, v0.2d
+	WORD $0x6e60decb // fmul.2d v11, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6dd46d // fadd.2d v13, v3, v13
+	WORD $0x4e6cd44c // fadd.2d v12, v2, v12
+	WORD $0x4e6bd42b // fadd.2d v11, v1, v11
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78ddad // fmul.2d v13, v13, v24
+	WORD $0x6e77dd8c // fmul.2d v12, v12, v23
+	WORD $0x6e76dd6b // fmul.2d v11, v11, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d5a3 // fadd.2d v3, v13, v3
+	WORD $0x4e62d582 // fadd.2d v2, v12, v2
+	WORD $0x4e61d561 // fadd.2d v1, v11, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fe8d // fdiv.2d v13, v20, v2
+	WORD $0x6e61fe6c // fdiv.2d v12, v19, v1
+	WORD $0x6e60fe4b // fdiv.2d v11, v18, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ef1f402 // fmin v2.2d, v0.2d, v17.2d
-	WORD $0x4ef0f401 // fmin v1.2d, v0.2d, v16.2d
+	WORD $0x4ef1f402 // fmin.2d v2, v0, v17
+	WORD $0x4ef0f401 // fmin.2d v1, v0, v16
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f411 // fmax v17.2d, v0.2d, v2.2d
-	WORD $0x4e61f410 // fmax v16.2d, v0.2d, v1.2d
-	WORD $0x6e71de35 // fmul v21.2d, v17.2d, v17.2d
-	WORD $0x6e70de14 // fmul v20.2d, v16.2d, v16.2d
-	WORD $0x6e75deb3 // fmul v19.2d, v21.2d, v21.2d
-	WORD $0x6e74de92 // fmul v18.2d, v20.2d, v20.2d
+	WORD $0x4e62f411 // fmax.2d v17, v0, v2
+	WORD $0x4e61f410 // fmax.2d v16, v0, v1
+	WORD $0x6e71de35 // fmul.2d v21, v17, v17
+	WORD $0x6e70de14 // fmul.2d v20, v16, v16
+	WORD $0x6e75deb3 // fmul.2d v19, v21, v21
+	WORD $0x6e74de92 // fmul.2d v18, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61de31 // fmul v17.2d, v17.2d, v1.2d
-	WORD $0x6e60de10 // fmul v16.2d, v16.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61de31 // fmul.2d v17, v17, v1
+	WORD $0x6e60de10 // fmul.2d v16, v16, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fe31 // fdiv v17.2d, v17.2d, v1.2d
-	WORD $0x6e60fe10 // fdiv v16.2d, v16.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fe31 // fdiv.2d v17, v17, v1
+	WORD $0x6e60fe10 // fdiv.2d v16, v16, v0
 	FLDPQ 640(R2), (F1, F0)
-	WORD $0x4ee1d5e4 // fsub v4.2d, v15.2d, v1.2d
-	WORD $0x4ee0d543 // fsub v3.2d, v10.2d, v0.2d
+	WORD $0x4ee1d5e4 // fsub.2d v4, v15, v1
+	WORD $0x4ee0d543 // fsub.2d v3, v10, v0
 	FLDPQ 672(R2), (F1, F0)
-	WORD $0x4ee1d4c2 // fsub v2.2d, v6.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d4c2 // fsub.2d v2, v6, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), (R2)
 	FSTPQ (F2, F1), 32(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40f // fmax v15.2d, v0.2d, v4.2d
-	WORD $0x4e63f40a // fmax v10.2d, v0.2d, v3.2d
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6fddfc // fmul v28.2d, v15.2d, v15.2d
-	WORD $0x6e6add5b // fmul v27.2d, v10.2d, v10.2d
-	WORD $0x6e66dcda // fmul v26.2d, v6.2d, v6.2d
-	WORD $0x6e65dcb9 // fmul v25.2d, v5.2d, v5.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40f // fmax.2d v15, v0, v4
+	WORD $0x4e63f40a // fmax.2d v10, v0, v3
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6fddfc // fmul.2d v28, v15, v15
+	WORD $0x6e6add5b // fmul.2d v27, v10, v10
+	WORD $0x6e66dcda // fmul.2d v26, v6, v6
+	WORD $0x6e65dcb9 // fmul.2d v25, v5, v5
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e73d453 // fadd v19.2d, v2.2d, v19.2d
-	WORD $0x4e72d432 // fadd v18.2d, v1.2d, v18.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e73d453 // fadd.2d v19, v2, v19
+	WORD $0x4e72d432 // fadd.2d v18, v1, v18
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d662 // fadd v2.2d, v19.2d, v2.2d
-	WORD $0x4e61d641 // fadd v1.2d, v18.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddef // fmul v15.2d, v15.2d, v3.2d
-	WORD $0x6e62dd54 // fmul v20.2d, v10.2d, v2.2d
-	WORD $0x6e61dcd3 // fmul v19.2d, v6.2d, v1.2d
-	WORD $0x6e60dcb2 // fmul v18.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d662 // fadd.2d v2, v19, v2
+	WORD $0x4e61d641 // fadd.2d v1, v18, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddef // fmul.2d v15, v15, v3
+	WORD $0x6e62dd54 // fmul.2d v20, v10, v2
+	WORD $0x6e61dcd3 // fmul.2d v19, v6, v1
+	WORD $0x6e60dcb2 // fmul.2d v18, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0a // fmul v10.2d, v24.2d, v0.2d
-	WORD $0x6e60dee6 // fmul v6.2d, v23.2d, v0.2d
+	WORD $0x6e60df0a // fmul.2d v10, v24, v0
+	WORD $0x6e60dee6 // fmul.2d v6, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dec5 // fmul v5.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78dd4a // fmul v10.2d, v10.2d, v24.2d
-	WORD $0x6e77dcc6 // fmul v6.2d, v6.2d, v23.2d
-	WORD $0x6e76dca5 // fmul v5.2d, v5.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdef // fdiv v15.2d, v15.2d, v3.2d
-	WORD $0x6e62fe8a // fdiv v10.2d, v20.2d, v2.2d
-	WORD $0x6e61fe66 // fdiv v6.2d, v19.2d, v1.2d
-	WORD $0x6e60fe45 // fdiv v5.2d, v18.2d, v0.2d
+	WORD $0x6e60dec5 // fmul.2d v5, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78dd4a // fmul.2d v10, v10, v24
+	WORD $0x6e77dcc6 // fmul.2d v6, v6, v23
+	WORD $0x6e76dca5 // fmul.2d v5, v5, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdef // fdiv.2d v15, v15, v3
+	WORD $0x6e62fe8a // fdiv.2d v10, v20, v2
+	WORD $0x6e61fe66 // fdiv.2d v6, v19, v1
+	WORD $0x6e60fe45 // fdiv.2d v5, v18, v0
 	FSTPQ (F15, F10), 640(R2)
 	FSTPQ (F6, F5), 672(R2)
 	FLDPQ 704(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 736(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d56b // fsub v11.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d56b // fsub.2d v11, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dd6b // fmul v11.2d, v11.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dd6b // fmul.2d v11, v11, v0
 	FLDPQ 64(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 96(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d561 // fadd v1.2d, v11.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d561 // fadd.2d v1, v11, v0
 	FSTPQ (F4, F3), 64(R2)
 	FSTPQ (F2, F1), 96(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40b // fmax v11.2d, v0.2d, v1.2d
-	WORD $0x6e6edddc // fmul v28.2d, v14.2d, v14.2d
-	WORD $0x6e6dddbb // fmul v27.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd9a // fmul v26.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd79 // fmul v25.2d, v11.2d, v11.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40b // fmax.2d v11, v0, v1
+	WORD $0x6e6edddc // fmul.2d v28, v14, v14
+	WORD $0x6e6dddbb // fmul.2d v27, v13, v13
+	WORD $0x6e6cdd9a // fmul.2d v26, v12, v12
+	WORD $0x6e6bdd79 // fmul.2d v25, v11, v11
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e73d453 // fadd v19.2d, v2.2d, v19.2d
-	WORD $0x4e72d432 // fadd v18.2d, v1.2d, v18.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e73d453 // fadd.2d v19, v2, v19
+	WORD $0x4e72d432 // fadd.2d v18, v1, v18
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d662 // fadd v2.2d, v19.2d, v2.2d
-	WORD $0x4e61d641 // fadd v1.2d, v18.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddb4 // fmul v20.2d, v13.2d, v2.2d
-	WORD $0x6e61dd93 // fmul v19.2d, v12.2d, v1.2d
-	WORD $0x6e60dd72 // fmul v18.2d, v11.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d662 // fadd.2d v2, v19, v2
+	WORD $0x4e61d641 // fadd.2d v1, v18, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddb4 // fmul.2d v20, v13, v2
+	WORD $0x6e61dd93 // fmul.2d v19, v12, v1
+	WORD $0x6e60dd72 // fmul.2d v18, v11, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0d // fmul v13.2d, v24.2d, v0.2d
-	WORD $0x6e60deec // fmul v12.2d, v23.2d, v0.2d
+	WORD $0x6e60df0d // fmul.2d v13, v24, v0
+	WORD $0x6e60deec // fmul.2d v12, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60decb // fmul v11.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6dd46d // fadd v13.2d, v3.2d, v13.2d
-	WORD $0x4e6cd44c // fadd v12.2d, v2.2d, v12.2d
-	WORD $0x4e6bd42b // fadd v11.2d, v1.2d, v11.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78ddad // fmul v13.2d, v13.2d, v24.2d
-	WORD $0x6e77dd8c // fmul v12.2d, v12.2d, v23.2d
-	WORD $0x6e76dd6b // fmul v11.2d, v11.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d5a3 // fadd v3.2d, v13.2d, v3.2d
-	WORD $0x4e62d582 // fadd v2.2d, v12.2d, v2.2d
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fe8d // fdiv v13.2d, v20.2d, v2.2d
-	WORD $0x6e61fe6c // fdiv v12.2d, v19.2d, v1.2d
-	WORD $0x6e60fe4b // fdiv v11.2d, v18.2d, v0.2d
+	WORD $0x6e60decb // fmul.2d v11, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6dd46d // fadd.2d v13, v3, v13
+	WORD $0x4e6cd44c // fadd.2d v12, v2, v12
+	WORD $0x4e6bd42b // fadd.2d v11, v1, v11
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78ddad // fmul.2d v13, v13, v24
+	WORD $0x6e77dd8c // fmul.2d v12, v12, v23
+	WORD $0x6e76dd6b // fmul.2d v11, v11, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d5a3 // fadd.2d v3, v13, v3
+	WORD $0x4e62d582 // fadd.2d v2, v12, v2
+	WORD $0x4e61d561 // fadd.2d v1, v11, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fe8d // fdiv.2d v13, v20, v2
+	WORD $0x6e61fe6c // fdiv.2d v12, v19, v1
+	WORD $0x6e60fe4b // fdiv.2d v11, v18, v0
 	FSTPQ (F14, F13), 704(R2)
 	FSTPQ (F12, F11), 736(R2)
 	FLDPQ 768(R2), (F1, F0)
-	WORD $0x4ee1d622 // fsub v2.2d, v17.2d, v1.2d
-	WORD $0x4ee0d603 // fsub v3.2d, v16.2d, v0.2d
+	WORD $0x4ee1d622 // fsub.2d v2, v17, v1
+	WORD $0x4ee0d603 // fsub.2d v3, v16, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 128(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 128(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f411 // fmax v17.2d, v0.2d, v2.2d
-	WORD $0x4e61f410 // fmax v16.2d, v0.2d, v1.2d
-	WORD $0x6e71de35 // fmul v21.2d, v17.2d, v17.2d
-	WORD $0x6e70de14 // fmul v20.2d, v16.2d, v16.2d
-	WORD $0x6e75deb3 // fmul v19.2d, v21.2d, v21.2d
-	WORD $0x6e74de92 // fmul v18.2d, v20.2d, v20.2d
+	WORD $0x4e62f411 // fmax.2d v17, v0, v2
+	WORD $0x4e61f410 // fmax.2d v16, v0, v1
+	WORD $0x6e71de35 // fmul.2d v21, v17, v17
+	WORD $0x6e70de14 // fmul.2d v20, v16, v16
+	WORD $0x6e75deb3 // fmul.2d v19, v21, v21
+	WORD $0x6e74de92 // fmul.2d v18, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61de31 // fmul v17.2d, v17.2d, v1.2d
-	WORD $0x6e60de10 // fmul v16.2d, v16.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61de31 // fmul.2d v17, v17, v1
+	WORD $0x6e60de10 // fmul.2d v16, v16, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fe31 // fdiv v17.2d, v17.2d, v1.2d
-	WORD $0x6e60fe10 // fdiv v16.2d, v16.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fe31 // fdiv.2d v17, v17, v1
+	WORD $0x6e60fe10 // fdiv.2d v16, v16, v0
 	FSTPQ (F17, F16), 768(R2)
 	FLDPQ 800(R2), (F1, F0)
-	WORD $0x4ee1d5e4 // fsub v4.2d, v15.2d, v1.2d
-	WORD $0x4ee0d543 // fsub v3.2d, v10.2d, v0.2d
+	WORD $0x4ee1d5e4 // fsub.2d v4, v15, v1
+	WORD $0x4ee0d543 // fsub.2d v3, v10, v0
 	FLDPQ 832(R2), (F1, F0)
-	WORD $0x4ee1d4c2 // fsub v2.2d, v6.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d4c2 // fsub.2d v2, v6, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 160(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 192(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 160(R2)
 	FSTPQ (F2, F1), 192(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40f // fmax v15.2d, v0.2d, v4.2d
-	WORD $0x4e63f40a // fmax v10.2d, v0.2d, v3.2d
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6fddfc // fmul v28.2d, v15.2d, v15.2d
-	WORD $0x6e6add5b // fmul v27.2d, v10.2d, v10.2d
-	WORD $0x6e66dcda // fmul v26.2d, v6.2d, v6.2d
-	WORD $0x6e65dcb9 // fmul v25.2d, v5.2d, v5.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40f // fmax.2d v15, v0, v4
+	WORD $0x4e63f40a // fmax.2d v10, v0, v3
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6fddfc // fmul.2d v28, v15, v15
+	WORD $0x6e6add5b // fmul.2d v27, v10, v10
+	WORD $0x6e66dcda // fmul.2d v26, v6, v6
+	WORD $0x6e65dcb9 // fmul.2d v25, v5, v5
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e73d453 // fadd v19.2d, v2.2d, v19.2d
-	WORD $0x4e72d432 // fadd v18.2d, v1.2d, v18.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e73d453 // fadd.2d v19, v2, v19
+	WORD $0x4e72d432 // fadd.2d v18, v1, v18
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d662 // fadd v2.2d, v19.2d, v2.2d
-	WORD $0x4e61d641 // fadd v1.2d, v18.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddef // fmul v15.2d, v15.2d, v3.2d
-	WORD $0x6e62dd54 // fmul v20.2d, v10.2d, v2.2d
-	WORD $0x6e61dcd3 // fmul v19.2d, v6.2d, v1.2d
-	WORD $0x6e60dcb2 // fmul v18.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d662 // fadd.2d v2, v19, v2
+	WORD $0x4e61d641 // fadd.2d v1, v18, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddef // fmul.2d v15, v15, v3
+	WORD $0x6e62dd54 // fmul.2d v20, v10, v2
+	WORD $0x6e61dcd3 // fmul.2d v19, v6, v1
+	WORD $0x6e60dcb2 // fmul.2d v18, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0a // fmul v10.2d, v24.2d, v0.2d
-	WORD $0x6e60dee6 // fmul v6.2d, v23.2d, v0.2d
+	WORD $0x6e60df0a // fmul.2d v10, v24, v0
+	WORD $0x6e60dee6 // fmul.2d v6, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dec5 // fmul v5.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78dd4a // fmul v10.2d, v10.2d, v24.2d
-	WORD $0x6e77dcc6 // fmul v6.2d, v6.2d, v23.2d
-	WORD $0x6e76dca5 // fmul v5.2d, v5.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdef // fdiv v15.2d, v15.2d, v3.2d
-	WORD $0x6e62fe8a // fdiv v10.2d, v20.2d, v2.2d
-	WORD $0x6e61fe66 // fdiv v6.2d, v19.2d, v1.2d
-	WORD $0x6e60fe45 // fdiv v5.2d, v18.2d, v0.2d
+	WORD $0x6e60dec5 // fmul.2d v5, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78dd4a // fmul.2d v10, v10, v24
+	WORD $0x6e77dcc6 // fmul.2d v6, v6, v23
+	WORD $0x6e76dca5 // fmul.2d v5, v5, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdef // fdiv.2d v15, v15, v3
+	WORD $0x6e62fe8a // fdiv.2d v10, v20, v2
+	WORD $0x6e61fe66 // fdiv.2d v6, v19, v1
+	WORD $0x6e60fe45 // fdiv.2d v5, v18, v0
 	FSTPQ (F15, F10), 800(R2)
 	FSTPQ (F6, F5), 832(R2)
 	FLDPQ 864(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 896(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d56b // fsub v11.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d56b // fsub.2d v11, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dd6b // fmul v11.2d, v11.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dd6b // fmul.2d v11, v11, v0
 	FLDPQ 224(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 256(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d561 // fadd v1.2d, v11.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d561 // fadd.2d v1, v11, v0
 	FSTPQ (F4, F3), 224(R2)
 	FSTPQ (F2, F1), 256(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40b // fmax v11.2d, v0.2d, v1.2d
-	WORD $0x6e6edddc // fmul v28.2d, v14.2d, v14.2d
-	WORD $0x6e6dddbb // fmul v27.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd9a // fmul v26.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd79 // fmul v25.2d, v11.2d, v11.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40b // fmax.2d v11, v0, v1
+	WORD $0x6e6edddc // fmul.2d v28, v14, v14
+	WORD $0x6e6dddbb // fmul.2d v27, v13, v13
+	WORD $0x6e6cdd9a // fmul.2d v26, v12, v12
+	WORD $0x6e6bdd79 // fmul.2d v25, v11, v11
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e73d453 // fadd v19.2d, v2.2d, v19.2d
-	WORD $0x4e72d432 // fadd v18.2d, v1.2d, v18.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e73d453 // fadd.2d v19, v2, v19
+	WORD $0x4e72d432 // fadd.2d v18, v1, v18
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d662 // fadd v2.2d, v19.2d, v2.2d
-	WORD $0x4e61d641 // fadd v1.2d, v18.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddb4 // fmul v20.2d, v13.2d, v2.2d
-	WORD $0x6e61dd93 // fmul v19.2d, v12.2d, v1.2d
-	WORD $0x6e60dd72 // fmul v18.2d, v11.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d662 // fadd.2d v2, v19, v2
+	WORD $0x4e61d641 // fadd.2d v1, v18, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddb4 // fmul.2d v20, v13, v2
+	WORD $0x6e61dd93 // fmul.2d v19, v12, v1
+	WORD $0x6e60dd72 // fmul.2d v18, v11, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0d // fmul v13.2d, v24.2d, v0.2d
-	WORD $0x6e60deec // fmul v12.2d, v23.2d, v0.2d
+	WORD $0x6e60df0d // fmul.2d v13, v24, v0
+	WORD $0x6e60deec // fmul.2d v12, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60decb // fmul v11.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6dd46d // fadd v13.2d, v3.2d, v13.2d
-	WORD $0x4e6cd44c // fadd v12.2d, v2.2d, v12.2d
-	WORD $0x4e6bd42b // fadd v11.2d, v1.2d, v11.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78ddad // fmul v13.2d, v13.2d, v24.2d
-	WORD $0x6e77dd8c // fmul v12.2d, v12.2d, v23.2d
-	WORD $0x6e76dd6b // fmul v11.2d, v11.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d5a3 // fadd v3.2d, v13.2d, v3.2d
-	WORD $0x4e62d582 // fadd v2.2d, v12.2d, v2.2d
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fe8d // fdiv v13.2d, v20.2d, v2.2d
-	WORD $0x6e61fe6c // fdiv v12.2d, v19.2d, v1.2d
-	WORD $0x6e60fe4b // fdiv v11.2d, v18.2d, v0.2d
+	WORD $0x6e60decb // fmul.2d v11, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6dd46d // fadd.2d v13, v3, v13
+	WORD $0x4e6cd44c // fadd.2d v12, v2, v12
+	WORD $0x4e6bd42b // fadd.2d v11, v1, v11
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78ddad // fmul.2d v13, v13, v24
+	WORD $0x6e77dd8c // fmul.2d v12, v12, v23
+	WORD $0x6e76dd6b // fmul.2d v11, v11, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d5a3 // fadd.2d v3, v13, v3
+	WORD $0x4e62d582 // fadd.2d v2, v12, v2
+	WORD $0x4e61d561 // fadd.2d v1, v11, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fe8d // fdiv.2d v13, v20, v2
+	WORD $0x6e61fe6c // fdiv.2d v12, v19, v1
+	WORD $0x6e60fe4b // fdiv.2d v11, v18, v0
 	FSTPQ (F14, F13), 864(R2)
 	FSTPQ (F12, F11), 896(R2)
 	FLDPQ 928(R2), (F1, F0)
-	WORD $0x4ee1d622 // fsub v2.2d, v17.2d, v1.2d
-	WORD $0x4ee0d603 // fsub v3.2d, v16.2d, v0.2d
+	WORD $0x4ee1d622 // fsub.2d v2, v17, v1
+	WORD $0x4ee0d603 // fsub.2d v3, v16, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 288(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 288(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f411 // fmax v17.2d, v0.2d, v2.2d
-	WORD $0x4e61f410 // fmax v16.2d, v0.2d, v1.2d
-	WORD $0x6e71de35 // fmul v21.2d, v17.2d, v17.2d
-	WORD $0x6e70de14 // fmul v20.2d, v16.2d, v16.2d
-	WORD $0x6e75deb3 // fmul v19.2d, v21.2d, v21.2d
-	WORD $0x6e74de92 // fmul v18.2d, v20.2d, v20.2d
+	WORD $0x4e62f411 // fmax.2d v17, v0, v2
+	WORD $0x4e61f410 // fmax.2d v16, v0, v1
+	WORD $0x6e71de35 // fmul.2d v21, v17, v17
+	WORD $0x6e70de14 // fmul.2d v20, v16, v16
+	WORD $0x6e75deb3 // fmul.2d v19, v21, v21
+	WORD $0x6e74de92 // fmul.2d v18, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61de31 // fmul v17.2d, v17.2d, v1.2d
-	WORD $0x6e60de10 // fmul v16.2d, v16.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61de31 // fmul.2d v17, v17, v1
+	WORD $0x6e60de10 // fmul.2d v16, v16, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fe33 // fdiv v19.2d, v17.2d, v1.2d
-	WORD $0x6e60fe12 // fdiv v18.2d, v16.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fe33 // fdiv.2d v19, v17, v1
+	WORD $0x6e60fe12 // fdiv.2d v18, v16, v0
 	FSTPQ (F19, F18), 928(R2)
 	FLDPQ 960(R2), (F1, F0)
-	WORD $0x4ee1d5e4 // fsub v4.2d, v15.2d, v1.2d
-	WORD $0x4ee0d543 // fsub v3.2d, v10.2d, v0.2d
+	WORD $0x4ee1d5e4 // fsub.2d v4, v15, v1
+	WORD $0x4ee0d543 // fsub.2d v3, v10, v0
 	FLDPQ 992(R2), (F1, F0)
-	WORD $0x4ee1d4c2 // fsub v2.2d, v6.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d4c2 // fsub.2d v2, v6, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 320(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 352(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 320(R2)
 	FSTPQ (F2, F1), 352(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40f // fmax v15.2d, v0.2d, v4.2d
-	WORD $0x4e63f40a // fmax v10.2d, v0.2d, v3.2d
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6fddfc // fmul v28.2d, v15.2d, v15.2d
-	WORD $0x6e6add5b // fmul v27.2d, v10.2d, v10.2d
-	WORD $0x6e66dcda // fmul v26.2d, v6.2d, v6.2d
-	WORD $0x6e65dcb9 // fmul v25.2d, v5.2d, v5.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40f // fmax.2d v15, v0, v4
+	WORD $0x4e63f40a // fmax.2d v10, v0, v3
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6fddfc // fmul.2d v28, v15, v15
+	WORD $0x6e6add5b // fmul.2d v27, v10, v10
+	WORD $0x6e66dcda // fmul.2d v26, v6, v6
+	WORD $0x6e65dcb9 // fmul.2d v25, v5, v5
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def1 // fmul v17.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def1 // fmul.2d v17, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded0 // fmul v16.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded0 // fmul.2d v16, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e71d451 // fadd v17.2d, v2.2d, v17.2d
-	WORD $0x4e70d430 // fadd v16.2d, v1.2d, v16.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e71d451 // fadd.2d v17, v2, v17
+	WORD $0x4e70d430 // fadd.2d v16, v1, v16
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de31 // fmul v17.2d, v17.2d, v23.2d
-	WORD $0x6e76de10 // fmul v16.2d, v16.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de31 // fmul.2d v17, v17, v23
+	WORD $0x6e76de10 // fmul.2d v16, v16, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d622 // fadd v2.2d, v17.2d, v2.2d
-	WORD $0x4e61d601 // fadd v1.2d, v16.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddf1 // fmul v17.2d, v15.2d, v3.2d
-	WORD $0x6e62dd54 // fmul v20.2d, v10.2d, v2.2d
-	WORD $0x6e61dcd0 // fmul v16.2d, v6.2d, v1.2d
-	WORD $0x6e60dcaf // fmul v15.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d622 // fadd.2d v2, v17, v2
+	WORD $0x4e61d601 // fadd.2d v1, v16, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddf1 // fmul.2d v17, v15, v3
+	WORD $0x6e62dd54 // fmul.2d v20, v10, v2
+	WORD $0x6e61dcd0 // fmul.2d v16, v6, v1
+	WORD $0x6e60dcaf // fmul.2d v15, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0a // fmul v10.2d, v24.2d, v0.2d
-	WORD $0x6e60dee6 // fmul v6.2d, v23.2d, v0.2d
+	WORD $0x6e60df0a // fmul.2d v10, v24, v0
+	WORD $0x6e60dee6 // fmul.2d v6, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dec5 // fmul v5.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78dd4a // fmul v10.2d, v10.2d, v24.2d
-	WORD $0x6e77dcc6 // fmul v6.2d, v6.2d, v23.2d
-	WORD $0x6e76dca5 // fmul v5.2d, v5.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe31 // fdiv v17.2d, v17.2d, v3.2d
-	WORD $0x6e62fe8a // fdiv v10.2d, v20.2d, v2.2d
-	WORD $0x6e61fe06 // fdiv v6.2d, v16.2d, v1.2d
-	WORD $0x6e60fde5 // fdiv v5.2d, v15.2d, v0.2d
+	WORD $0x6e60dec5 // fmul.2d v5, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78dd4a // fmul.2d v10, v10, v24
+	WORD $0x6e77dcc6 // fmul.2d v6, v6, v23
+	WORD $0x6e76dca5 // fmul.2d v5, v5, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe31 // fdiv.2d v17, v17, v3
+	WORD $0x6e62fe8a // fdiv.2d v10, v20, v2
+	WORD $0x6e61fe06 // fdiv.2d v6, v16, v1
+	WORD $0x6e60fde5 // fdiv.2d v5, v15, v0
 	FSTPQ (F17, F10), 960(R2)
 	FSTPQ (F6, F5), 992(R2)
 	FLDPQ 1024(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 1056(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d56b // fsub v11.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d56b // fsub.2d v11, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dd6b // fmul v11.2d, v11.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dd6b // fmul.2d v11, v11, v0
 	FLDPQ 384(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 416(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d561 // fadd v1.2d, v11.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d561 // fadd.2d v1, v11, v0
 	FSTPQ (F4, F3), 384(R2)
 	FSTPQ (F2, F1), 416(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40b // fmax v11.2d, v0.2d, v1.2d
-	WORD $0x6e6edddc // fmul v28.2d, v14.2d, v14.2d
-	WORD $0x6e6dddbb // fmul v27.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd9a // fmul v26.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd79 // fmul v25.2d, v11.2d, v11.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40b // fmax.2d v11, v0, v1
+	WORD $0x6e6edddc // fmul.2d v28, v14, v14
+	WORD $0x6e6dddbb // fmul.2d v27, v13, v13
+	WORD $0x6e6cdd9a // fmul.2d v26, v12, v12
+	WORD $0x6e6bdd79 // fmul.2d v25, v11, v11
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def0 // fmul v16.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def0 // fmul.2d v16, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60decf // fmul v15.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60decf // fmul.2d v15, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e70d450 // fadd v16.2d, v2.2d, v16.2d
-	WORD $0x4e6fd42f // fadd v15.2d, v1.2d, v15.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e70d450 // fadd.2d v16, v2, v16
+	WORD $0x4e6fd42f // fadd.2d v15, v1, v15
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de10 // fmul v16.2d, v16.2d, v23.2d
-	WORD $0x6e76ddef // fmul v15.2d, v15.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de10 // fmul.2d v16, v16, v23
+	WORD $0x6e76ddef // fmul.2d v15, v15, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d602 // fadd v2.2d, v16.2d, v2.2d
-	WORD $0x4e61d5e1 // fadd v1.2d, v15.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddd0 // fmul v16.2d, v14.2d, v3.2d
-	WORD $0x6e62ddaf // fmul v15.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8e // fmul v14.2d, v12.2d, v1.2d
-	WORD $0x6e60dd74 // fmul v20.2d, v11.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d602 // fadd.2d v2, v16, v2
+	WORD $0x4e61d5e1 // fadd.2d v1, v15, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddd0 // fmul.2d v16, v14, v3
+	WORD $0x6e62ddaf // fmul.2d v15, v13, v2
+	WORD $0x6e61dd8e // fmul.2d v14, v12, v1
+	WORD $0x6e60dd74 // fmul.2d v20, v11, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0d // fmul v13.2d, v24.2d, v0.2d
-	WORD $0x6e60deec // fmul v12.2d, v23.2d, v0.2d
+	WORD $0x6e60df0d // fmul.2d v13, v24, v0
+	WORD $0x6e60deec // fmul.2d v12, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60decb // fmul v11.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6dd46d // fadd v13.2d, v3.2d, v13.2d
-	WORD $0x4e6cd44c // fadd v12.2d, v2.2d, v12.2d
-	WORD $0x4e6bd42b // fadd v11.2d, v1.2d, v11.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78ddad // fmul v13.2d, v13.2d, v24.2d
-	WORD $0x6e77dd8c // fmul v12.2d, v12.2d, v23.2d
-	WORD $0x6e76dd6b // fmul v11.2d, v11.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d5a3 // fadd v3.2d, v13.2d, v3.2d
-	WORD $0x4e62d582 // fadd v2.2d, v12.2d, v2.2d
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe10 // fdiv v16.2d, v16.2d, v3.2d
-	WORD $0x6e62fdef // fdiv v15.2d, v15.2d, v2.2d
-	WORD $0x6e61fdce // fdiv v14.2d, v14.2d, v1.2d
-	WORD $0x6e60fe8d // fdiv v13.2d, v20.2d, v0.2d
+	WORD $0x6e60decb // fmul.2d v11, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6dd46d // fadd.2d v13, v3, v13
+	WORD $0x4e6cd44c // fadd.2d v12, v2, v12
+	WORD $0x4e6bd42b // fadd.2d v11, v1, v11
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78ddad // fmul.2d v13, v13, v24
+	WORD $0x6e77dd8c // fmul.2d v12, v12, v23
+	WORD $0x6e76dd6b // fmul.2d v11, v11, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d5a3 // fadd.2d v3, v13, v3
+	WORD $0x4e62d582 // fadd.2d v2, v12, v2
+	WORD $0x4e61d561 // fadd.2d v1, v11, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe10 // fdiv.2d v16, v16, v3
+	WORD $0x6e62fdef // fdiv.2d v15, v15, v2
+	WORD $0x6e61fdce // fdiv.2d v14, v14, v1
+	WORD $0x6e60fe8d // fdiv.2d v13, v20, v0
 	FSTPQ (F16, F15), 1024(R2)
 	FSTPQ (F14, F13), 1056(R2)
 	FLDPQ 1088(R2), (F1, F0)
-	WORD $0x4ee1d662 // fsub v2.2d, v19.2d, v1.2d
-	WORD $0x4ee0d643 // fsub v3.2d, v18.2d, v0.2d
+	WORD $0x4ee1d662 // fsub.2d v2, v19, v1
+	WORD $0x4ee0d643 // fsub.2d v3, v18, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 448(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 448(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40b // fmax v11.2d, v0.2d, v1.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd74 // fmul v20.2d, v11.2d, v11.2d
-	WORD $0x6e75deb3 // fmul v19.2d, v21.2d, v21.2d
-	WORD $0x6e74de92 // fmul v18.2d, v20.2d, v20.2d
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40b // fmax.2d v11, v0, v1
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6bdd74 // fmul.2d v20, v11, v11
+	WORD $0x6e75deb3 // fmul.2d v19, v21, v21
+	WORD $0x6e74de92 // fmul.2d v18, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60dd6b // fmul v11.2d, v11.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60dd6b // fmul.2d v11, v11, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de84 // fmul v4.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de84 // fmul.2d v4, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de63 // fmul v3.2d, v19.2d, v0.2d
-	WORD $0x6e60de42 // fmul v2.2d, v18.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dc63 // fmul v3.2d, v3.2d, v19.2d
-	WORD $0x6e72dc42 // fmul v2.2d, v2.2d, v18.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60de63 // fmul.2d v3, v19, v0
+	WORD $0x6e60de42 // fmul.2d v2, v18, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dc63 // fmul.2d v3, v3, v19
+	WORD $0x6e72dc42 // fmul.2d v2, v2, v18
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FSTPQ (F12, F11), 1088(R2)
 	FLDPQ 1120(R2), (F1, F0)
-	WORD $0x4ee1d624 // fsub v4.2d, v17.2d, v1.2d
-	WORD $0x4ee0d543 // fsub v3.2d, v10.2d, v0.2d
+	WORD $0x4ee1d624 // fsub.2d v4, v17, v1
+	WORD $0x4ee0d543 // fsub.2d v3, v10, v0
 	FLDPQ 1152(R2), (F1, F0)
-	WORD $0x4ee1d4c2 // fsub v2.2d, v6.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d4c2 // fsub.2d v2, v6, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 480(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 512(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 480(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -3626,129 +3626,129 @@ sample5:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f411 // fmax v17.2d, v0.2d, v4.2d
-	WORD $0x4e63f40a // fmax v10.2d, v0.2d, v3.2d
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e71de3c // fmul v28.2d, v17.2d, v17.2d
-	WORD $0x6e6add5b // fmul v27.2d, v10.2d, v10.2d
-	WORD $0x6e66dcda // fmul v26.2d, v6.2d, v6.2d
-	WORD $0x6e65dcb9 // fmul v25.2d, v5.2d, v5.2d
-	WORD $0x6e7cdf98 // fmul v24.2d, v28.2d, v28.2d
-	WORD $0x6e7bdf77 // fmul v23.2d, v27.2d, v27.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
+	WORD $0x4e64f411 // fmax.2d v17, v0, v4
+	WORD $0x4e63f40a // fmax.2d v10, v0, v3
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e71de3c // fmul.2d v28, v17, v17
+	WORD $0x6e6add5b // fmul.2d v27, v10, v10
+	WORD $0x6e66dcda // fmul.2d v26, v6, v6
+	WORD $0x6e65dcb9 // fmul.2d v25, v5, v5
+	WORD $0x6e7cdf98 // fmul.2d v24, v28, v28
+	WORD $0x6e7bdf77 // fmul.2d v23, v27, v27
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60df14 // fmul v20.2d, v24.2d, v0.2d
-	WORD $0x6e60def3 // fmul v19.2d, v23.2d, v0.2d
+	WORD $0x6e60df14 // fmul.2d v20, v24, v0
+	WORD $0x6e60def3 // fmul.2d v19, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e74d474 // fadd v20.2d, v3.2d, v20.2d
-	WORD $0x4e73d453 // fadd v19.2d, v2.2d, v19.2d
-	WORD $0x4e72d432 // fadd v18.2d, v1.2d, v18.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e74d474 // fadd.2d v20, v3, v20
+	WORD $0x4e73d453 // fadd.2d v19, v2, v19
+	WORD $0x4e72d432 // fadd.2d v18, v1, v18
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
-	WORD $0x6e78de94 // fmul v20.2d, v20.2d, v24.2d
-	WORD $0x6e77de73 // fmul v19.2d, v19.2d, v23.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
+	WORD $0x6e78de94 // fmul.2d v20, v20, v24
+	WORD $0x6e77de73 // fmul.2d v19, v19, v23
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d7a0 // fadd v0.2d, v29.2d, v0.2d
-	WORD $0x4e63d683 // fadd v3.2d, v20.2d, v3.2d
-	WORD $0x4e62d662 // fadd v2.2d, v19.2d, v2.2d
-	WORD $0x4e61d641 // fadd v1.2d, v18.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de34 // fmul v20.2d, v17.2d, v3.2d
-	WORD $0x6e62dd53 // fmul v19.2d, v10.2d, v2.2d
-	WORD $0x6e61dcd2 // fmul v18.2d, v6.2d, v1.2d
-	WORD $0x6e60dcb1 // fmul v17.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d7a0 // fadd.2d v0, v29, v0
+	WORD $0x4e63d683 // fadd.2d v3, v20, v3
+	WORD $0x4e62d662 // fadd.2d v2, v19, v2
+	WORD $0x4e61d641 // fadd.2d v1, v18, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de34 // fmul.2d v20, v17, v3
+	WORD $0x6e62dd53 // fmul.2d v19, v10, v2
+	WORD $0x6e61dcd2 // fmul.2d v18, v6, v1
+	WORD $0x6e60dcb1 // fmul.2d v17, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df83 // fmul v3.2d, v28.2d, v0.2d
-	WORD $0x6e60df62 // fmul v2.2d, v27.2d, v0.2d
+	WORD $0x6e60df83 // fmul.2d v3, v28, v0
+	WORD $0x6e60df62 // fmul.2d v2, v27, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df41 // fmul v1.2d, v26.2d, v0.2d
-	WORD $0x6e60df3d // fmul v29.2d, v25.2d, v0.2d
+	WORD $0x6e60df41 // fmul.2d v1, v26, v0
+	WORD $0x6e60df3d // fmul.2d v29, v25, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60df0a // fmul v10.2d, v24.2d, v0.2d
-	WORD $0x6e60dee6 // fmul v6.2d, v23.2d, v0.2d
+	WORD $0x6e60df0a // fmul.2d v10, v24, v0
+	WORD $0x6e60dee6 // fmul.2d v6, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dec5 // fmul v5.2d, v22.2d, v0.2d
-	WORD $0x6e60dea4 // fmul v4.2d, v21.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d7a0 // fadd v0.2d, v29.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df83 // fmul v3.2d, v28.2d, v8.2d
-	WORD $0x6e68df62 // fmul v2.2d, v27.2d, v8.2d
-	WORD $0x6e68df41 // fmul v1.2d, v26.2d, v8.2d
-	WORD $0x6e68df20 // fmul v0.2d, v25.2d, v8.2d
-	WORD $0x6e78dd4a // fmul v10.2d, v10.2d, v24.2d
-	WORD $0x6e77dcc6 // fmul v6.2d, v6.2d, v23.2d
-	WORD $0x6e76dca5 // fmul v5.2d, v5.2d, v22.2d
-	WORD $0x6e75dc84 // fmul v4.2d, v4.2d, v21.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe83 // fdiv v3.2d, v20.2d, v3.2d
-	WORD $0x6e62fe62 // fdiv v2.2d, v19.2d, v2.2d
-	WORD $0x6e61fe41 // fdiv v1.2d, v18.2d, v1.2d
-	WORD $0x6e60fe20 // fdiv v0.2d, v17.2d, v0.2d
+	WORD $0x6e60dec5 // fmul.2d v5, v22, v0
+	WORD $0x6e60dea4 // fmul.2d v4, v21, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d7a0 // fadd.2d v0, v29, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df83 // fmul.2d v3, v28, v8
+	WORD $0x6e68df62 // fmul.2d v2, v27, v8
+	WORD $0x6e68df41 // fmul.2d v1, v26, v8
+	WORD $0x6e68df20 // fmul.2d v0, v25, v8
+	WORD $0x6e78dd4a // fmul.2d v10, v10, v24
+	WORD $0x6e77dcc6 // fmul.2d v6, v6, v23
+	WORD $0x6e76dca5 // fmul.2d v5, v5, v22
+	WORD $0x6e75dc84 // fmul.2d v4, v4, v21
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe83 // fdiv.2d v3, v20, v3
+	WORD $0x6e62fe62 // fdiv.2d v2, v19, v2
+	WORD $0x6e61fe41 // fdiv.2d v1, v18, v1
+	WORD $0x6e60fe20 // fdiv.2d v0, v17, v0
 	FSTPQ (F3, F2), 1120(R2)
 	FSTPQ (F1, F0), 1152(R2)
 	FLDPQ 1184(R2), (F1, F0)
-	WORD $0x4ee1d604 // fsub v4.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e3 // fsub v3.2d, v15.2d, v0.2d
+	WORD $0x4ee1d604 // fsub.2d v4, v16, v1
+	WORD $0x4ee0d5e3 // fsub.2d v3, v15, v0
 	FLDPQ 1216(R2), (F1, F0)
-	WORD $0x4ee1d5c2 // fsub v2.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a5 // fsub v5.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c2 // fsub.2d v2, v14, v1
+	WORD $0x4ee0d5a5 // fsub.2d v5, v13, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 544(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 576(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 544(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -3760,120 +3760,120 @@ sample5:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f410 // fmax v16.2d, v0.2d, v4.2d
-	WORD $0x4e63f40f // fmax v15.2d, v0.2d, v3.2d
-	WORD $0x4e62f40e // fmax v14.2d, v0.2d, v2.2d
-	WORD $0x4e61f411 // fmax v17.2d, v0.2d, v1.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e71de36 // fmul v22.2d, v17.2d, v17.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x4e64f410 // fmax.2d v16, v0, v4
+	WORD $0x4e63f40f // fmax.2d v15, v0, v3
+	WORD $0x4e62f40e // fmax.2d v14, v0, v2
+	WORD $0x4e61f411 // fmax.2d v17, v0, v1
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e71de36 // fmul.2d v22, v17, v17
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de10 // fmul v16.2d, v16.2d, v3.2d
-	WORD $0x6e62ddef // fmul v15.2d, v15.2d, v2.2d
-	WORD $0x6e61ddce // fmul v14.2d, v14.2d, v1.2d
-	WORD $0x6e60de2d // fmul v13.2d, v17.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de10 // fmul.2d v16, v16, v3
+	WORD $0x6e62ddef // fmul.2d v15, v15, v2
+	WORD $0x6e61ddce // fmul.2d v14, v14, v1
+	WORD $0x6e60de2d // fmul.2d v13, v17, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60ded1 // fmul v17.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60ded1 // fmul.2d v17, v22, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d620 // fadd v0.2d, v17.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df23 // fmul v3.2d, v25.2d, v8.2d
-	WORD $0x6e68df02 // fmul v2.2d, v24.2d, v8.2d
-	WORD $0x6e68dee1 // fmul v1.2d, v23.2d, v8.2d
-	WORD $0x6e68dec0 // fmul v0.2d, v22.2d, v8.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe03 // fdiv v3.2d, v16.2d, v3.2d
-	WORD $0x6e62fde2 // fdiv v2.2d, v15.2d, v2.2d
-	WORD $0x6e61fdc1 // fdiv v1.2d, v14.2d, v1.2d
-	WORD $0x6e60fda0 // fdiv v0.2d, v13.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d620 // fadd.2d v0, v17, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df23 // fmul.2d v3, v25, v8
+	WORD $0x6e68df02 // fmul.2d v2, v24, v8
+	WORD $0x6e68dee1 // fmul.2d v1, v23, v8
+	WORD $0x6e68dec0 // fmul.2d v0, v22, v8
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe03 // fdiv.2d v3, v16, v3
+	WORD $0x6e62fde2 // fdiv.2d v2, v15, v2
+	WORD $0x6e61fdc1 // fdiv.2d v1, v14, v1
+	WORD $0x6e60fda0 // fdiv.2d v0, v13, v0
 	FSTPQ (F3, F2), 1184(R2)
 	FSTPQ (F1, F0), 1216(R2)
 	FLDPQ 1248(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d563 // fsub v3.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d563 // fsub.2d v3, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 608(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 608(R2)
 	WORD $0x0e616840 // fcvtn v0.2s, v2.2d
 	WORD $0x4e616820 // fcvtn2 v0.4s, v1.2d
@@ -3881,58 +3881,58 @@ sample5:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e66dccd // fmul.2d v13, v6, v6
+	WORD $0x6e65dcac // fmul.2d v12, v5, v5
+	WORD $0x6e6dddab // fmul.2d v11, v13, v13
+	WORD $0x6e6cdd8a // fmul.2d v10, v12, v12
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dcc6 // fmul.2d v6, v6, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dda1 // fmul.2d v1, v13, v8
+	WORD $0x6e68dd80 // fmul.2d v0, v12, v8
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fcc1 // fdiv.2d v1, v6, v1
+	WORD $0x6e60fca0 // fdiv.2d v0, v5, v0
 	FSTPQ (F1, F0), 1248(R2)
 	ADD $80, R0, R0
 	SUBS $1, R1, R1
@@ -3951,109 +3951,109 @@ tangents4:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 512(R3)
 	FSTPQ (F1, F0), 544(R3)
 	ADD $64, R3, R3
@@ -4066,1035 +4066,1035 @@ sample4:
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 384(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4b0 // fsub v16.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48f // fsub v15.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4b0 // fsub.2d v16, v5, v1
+	WORD $0x4ee0d48f // fsub.2d v15, v4, v0
 	FMOVQ 16(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 416(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4aa // fsub v10.2d, v5.2d, v1.2d
-	WORD $0x4ee0d486 // fsub v6.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4aa // fsub.2d v10, v5, v1
+	WORD $0x4ee0d486 // fsub.2d v6, v4, v0
 	FMOVQ 32(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 448(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ae // fsub v14.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48d // fsub v13.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ae // fsub.2d v14, v5, v1
+	WORD $0x4ee0d48d // fsub.2d v13, v4, v0
 	FMOVQ 48(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 480(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ac // fsub v12.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48b // fsub v11.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ac // fsub.2d v12, v5, v1
+	WORD $0x4ee0d48b // fsub.2d v11, v4, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ef0f404 // fmin v4.2d, v0.2d, v16.2d
-	WORD $0x4eeff403 // fmin v3.2d, v0.2d, v15.2d
-	WORD $0x4eeaf402 // fmin v2.2d, v0.2d, v10.2d
-	WORD $0x4ee6f401 // fmin v1.2d, v0.2d, v6.2d
+	WORD $0x4ef0f404 // fmin.2d v4, v0, v16
+	WORD $0x4eeff403 // fmin.2d v3, v0, v15
+	WORD $0x4eeaf402 // fmin.2d v2, v0, v10
+	WORD $0x4ee6f401 // fmin.2d v1, v0, v6
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f411 // fmax v17.2d, v0.2d, v4.2d
-	WORD $0x4e63f410 // fmax v16.2d, v0.2d, v3.2d
-	WORD $0x4e62f40f // fmax v15.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e71de3a // fmul v26.2d, v17.2d, v17.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f411 // fmax.2d v17, v0, v4
+	WORD $0x4e63f410 // fmax.2d v16, v0, v3
+	WORD $0x4e62f40f // fmax.2d v15, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e71de3a // fmul.2d v26, v17, v17
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de32 // fmul v18.2d, v17.2d, v3.2d
-	WORD $0x6e62de11 // fmul v17.2d, v16.2d, v2.2d
-	WORD $0x6e61ddf0 // fmul v16.2d, v15.2d, v1.2d
-	WORD $0x6e60dd4f // fmul v15.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de32 // fmul.2d v18, v17, v3
+	WORD $0x6e62de11 // fmul.2d v17, v16, v2
+	WORD $0x6e61ddf0 // fmul.2d v16, v15, v1
+	WORD $0x6e60dd4f // fmul.2d v15, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4eeef404 // fmin v4.2d, v0.2d, v14.2d
-	WORD $0x4eedf403 // fmin v3.2d, v0.2d, v13.2d
-	WORD $0x4eecf402 // fmin v2.2d, v0.2d, v12.2d
-	WORD $0x4eebf401 // fmin v1.2d, v0.2d, v11.2d
+	WORD $0x4eeef404 // fmin.2d v4, v0, v14
+	WORD $0x4eedf403 // fmin.2d v3, v0, v13
+	WORD $0x4eecf402 // fmin.2d v2, v0, v12
+	WORD $0x4eebf401 // fmin.2d v1, v0, v11
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40d // fmax v13.2d, v0.2d, v4.2d
-	WORD $0x4e63f40c // fmax v12.2d, v0.2d, v3.2d
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e6dddba // fmul v26.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd99 // fmul v25.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd78 // fmul v24.2d, v11.2d, v11.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f40d // fmax.2d v13, v0, v4
+	WORD $0x4e63f40c // fmax.2d v12, v0, v3
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e6dddba // fmul.2d v26, v13, v13
+	WORD $0x6e6cdd99 // fmul.2d v25, v12, v12
+	WORD $0x6e6bdd78 // fmul.2d v24, v11, v11
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dece // fmul v14.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60dece // fmul.2d v14, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76ddce // fmul v14.2d, v14.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76ddce // fmul.2d v14, v14, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddae // fmul v14.2d, v13.2d, v3.2d
-	WORD $0x6e62dd8d // fmul v13.2d, v12.2d, v2.2d
-	WORD $0x6e61dd6c // fmul v12.2d, v11.2d, v1.2d
-	WORD $0x6e60dd4b // fmul v11.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddae // fmul.2d v14, v13, v3
+	WORD $0x6e62dd8d // fmul.2d v13, v12, v2
+	WORD $0x6e61dd6c // fmul.2d v12, v11, v1
+	WORD $0x6e60dd4b // fmul.2d v11, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FLDPQ 512(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 544(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), (R2)
 	FSTPQ (F2, F1), 32(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f411 // fmax v17.2d, v0.2d, v4.2d
-	WORD $0x4e63f410 // fmax v16.2d, v0.2d, v3.2d
-	WORD $0x4e62f40f // fmax v15.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e71de3a // fmul v26.2d, v17.2d, v17.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f411 // fmax.2d v17, v0, v4
+	WORD $0x4e63f410 // fmax.2d v16, v0, v3
+	WORD $0x4e62f40f // fmax.2d v15, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e71de3a // fmul.2d v26, v17, v17
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de32 // fmul v18.2d, v17.2d, v3.2d
-	WORD $0x6e62de11 // fmul v17.2d, v16.2d, v2.2d
-	WORD $0x6e61ddf0 // fmul v16.2d, v15.2d, v1.2d
-	WORD $0x6e60dd4f // fmul v15.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de32 // fmul.2d v18, v17, v3
+	WORD $0x6e62de11 // fmul.2d v17, v16, v2
+	WORD $0x6e61ddf0 // fmul.2d v16, v15, v1
+	WORD $0x6e60dd4f // fmul.2d v15, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 	FSTPQ (F18, F17), 512(R2)
 	FSTPQ (F16, F15), 544(R2)
 	FLDPQ 576(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 608(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 64(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 96(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 64(R2)
 	FSTPQ (F2, F1), 96(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40d // fmax v13.2d, v0.2d, v4.2d
-	WORD $0x4e63f40c // fmax v12.2d, v0.2d, v3.2d
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e6dddba // fmul v26.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd99 // fmul v25.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd78 // fmul v24.2d, v11.2d, v11.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f40d // fmax.2d v13, v0, v4
+	WORD $0x4e63f40c // fmax.2d v12, v0, v3
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e6dddba // fmul.2d v26, v13, v13
+	WORD $0x6e6cdd99 // fmul.2d v25, v12, v12
+	WORD $0x6e6bdd78 // fmul.2d v24, v11, v11
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dece // fmul v14.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60dece // fmul.2d v14, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76ddce // fmul v14.2d, v14.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76ddce // fmul.2d v14, v14, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddae // fmul v14.2d, v13.2d, v3.2d
-	WORD $0x6e62dd8d // fmul v13.2d, v12.2d, v2.2d
-	WORD $0x6e61dd6c // fmul v12.2d, v11.2d, v1.2d
-	WORD $0x6e60dd4b // fmul v11.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddae // fmul.2d v14, v13, v3
+	WORD $0x6e62dd8d // fmul.2d v13, v12, v2
+	WORD $0x6e61dd6c // fmul.2d v12, v11, v1
+	WORD $0x6e60dd4b // fmul.2d v11, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FSTPQ (F14, F13), 576(R2)
 	FSTPQ (F12, F11), 608(R2)
 	FLDPQ 640(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 672(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 128(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 160(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 128(R2)
 	FSTPQ (F2, F1), 160(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f411 // fmax v17.2d, v0.2d, v4.2d
-	WORD $0x4e63f410 // fmax v16.2d, v0.2d, v3.2d
-	WORD $0x4e62f40f // fmax v15.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e71de3a // fmul v26.2d, v17.2d, v17.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f411 // fmax.2d v17, v0, v4
+	WORD $0x4e63f410 // fmax.2d v16, v0, v3
+	WORD $0x4e62f40f // fmax.2d v15, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e71de3a // fmul.2d v26, v17, v17
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de32 // fmul v18.2d, v17.2d, v3.2d
-	WORD $0x6e62de11 // fmul v17.2d, v16.2d, v2.2d
-	WORD $0x6e61ddf0 // fmul v16.2d, v15.2d, v1.2d
-	WORD $0x6e60dd4f // fmul v15.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de32 // fmul.2d v18, v17, v3
+	WORD $0x6e62de11 // fmul.2d v17, v16, v2
+	WORD $0x6e61ddf0 // fmul.2d v16, v15, v1
+	WORD $0x6e60dd4f // fmul.2d v15, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 	FSTPQ (F18, F17), 640(R2)
 	FSTPQ (F16, F15), 672(R2)
 	FLDPQ 704(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 736(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 192(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 224(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 192(R2)
 	FSTPQ (F2, F1), 224(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40d // fmax v13.2d, v0.2d, v4.2d
-	WORD $0x4e63f40c // fmax v12.2d, v0.2d, v3.2d
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e6dddba // fmul v26.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd99 // fmul v25.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd78 // fmul v24.2d, v11.2d, v11.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f40d // fmax.2d v13, v0, v4
+	WORD $0x4e63f40c // fmax.2d v12, v0, v3
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e6dddba // fmul.2d v26, v13, v13
+	WORD $0x6e6cdd99 // fmul.2d v25, v12, v12
+	WORD $0x6e6bdd78 // fmul.2d v24, v11, v11
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dece // fmul v14.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60dece // fmul.2d v14, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76ddce // fmul v14.2d, v14.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76ddce // fmul.2d v14, v14, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddae // fmul v14.2d, v13.2d, v3.2d
-	WORD $0x6e62dd8d // fmul v13.2d, v12.2d, v2.2d
-	WORD $0x6e61dd6c // fmul v12.2d, v11.2d, v1.2d
-	WORD $0x6e60dd4b // fmul v11.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddae // fmul.2d v14, v13, v3
+	WORD $0x6e62dd8d // fmul.2d v13, v12, v2
+	WORD $0x6e61dd6c // fmul.2d v12, v11, v1
+	WORD $0x6e60dd4b // fmul.2d v11, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FSTPQ (F14, F13), 704(R2)
 	FSTPQ (F12, F11), 736(R2)
 	FLDPQ 768(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 800(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 256(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 288(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 256(R2)
 	FSTPQ (F2, F1), 288(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f411 // fmax v17.2d, v0.2d, v4.2d
-	WORD $0x4e63f410 // fmax v16.2d, v0.2d, v3.2d
-	WORD $0x4e62f40f // fmax v15.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e71de3a // fmul v26.2d, v17.2d, v17.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f411 // fmax.2d v17, v0, v4
+	WORD $0x4e63f410 // fmax.2d v16, v0, v3
+	WORD $0x4e62f40f // fmax.2d v15, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e71de3a // fmul.2d v26, v17, v17
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de32 // fmul v18.2d, v17.2d, v3.2d
-	WORD $0x6e62de11 // fmul v17.2d, v16.2d, v2.2d
-	WORD $0x6e61ddf0 // fmul v16.2d, v15.2d, v1.2d
-	WORD $0x6e60dd4f // fmul v15.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de32 // fmul.2d v18, v17, v3
+	WORD $0x6e62de11 // fmul.2d v17, v16, v2
+	WORD $0x6e61ddf0 // fmul.2d v16, v15, v1
+	WORD $0x6e60dd4f // fmul.2d v15, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe52 // fdiv v18.2d, v18.2d, v3.2d
-	WORD $0x6e62fe31 // fdiv v17.2d, v17.2d, v2.2d
-	WORD $0x6e61fe10 // fdiv v16.2d, v16.2d, v1.2d
-	WORD $0x6e60fdef // fdiv v15.2d, v15.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe52 // fdiv.2d v18, v18, v3
+	WORD $0x6e62fe31 // fdiv.2d v17, v17, v2
+	WORD $0x6e61fe10 // fdiv.2d v16, v16, v1
+	WORD $0x6e60fdef // fdiv.2d v15, v15, v0
 	FSTPQ (F18, F17), 768(R2)
 	FSTPQ (F16, F15), 800(R2)
 	FLDPQ 832(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 864(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 320(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 352(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 320(R2)
 	FSTPQ (F2, F1), 352(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40d // fmax v13.2d, v0.2d, v4.2d
-	WORD $0x4e63f40c // fmax v12.2d, v0.2d, v3.2d
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e6dddba // fmul v26.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd99 // fmul v25.2d, v12.2d, v12.2d
-	WORD $0x6e6bdd78 // fmul v24.2d, v11.2d, v11.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f40d // fmax.2d v13, v0, v4
+	WORD $0x4e63f40c // fmax.2d v12, v0, v3
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e6dddba // fmul.2d v26, v13, v13
+	WORD $0x6e6cdd99 // fmul.2d v25, v12, v12
+	WORD $0x6e6bdd78 // fmul.2d v24, v11, v11
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dece // fmul v14.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60dece // fmul.2d v14, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e6ed46e // fadd v14.2d, v3.2d, v14.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e6ed46e // fadd.2d v14, v3, v14
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76ddce // fmul v14.2d, v14.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76ddce // fmul.2d v14, v14, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d5c3 // fadd v3.2d, v14.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddae // fmul v14.2d, v13.2d, v3.2d
-	WORD $0x6e62dd8d // fmul v13.2d, v12.2d, v2.2d
-	WORD $0x6e61dd6c // fmul v12.2d, v11.2d, v1.2d
-	WORD $0x6e60dd4b // fmul v11.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d5c3 // fadd.2d v3, v14, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddae // fmul.2d v14, v13, v3
+	WORD $0x6e62dd8d // fmul.2d v13, v12, v2
+	WORD $0x6e61dd6c // fmul.2d v12, v11, v1
+	WORD $0x6e60dd4b // fmul.2d v11, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fd8c // fdiv v12.2d, v12.2d, v1.2d
-	WORD $0x6e60fd6b // fdiv v11.2d, v11.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fd8c // fdiv.2d v12, v12, v1
+	WORD $0x6e60fd6b // fdiv.2d v11, v11, v0
 	FSTPQ (F14, F13), 832(R2)
 	FSTPQ (F12, F11), 864(R2)
 	FLDPQ 896(R2), (F1, F0)
-	WORD $0x4ee1d644 // fsub v4.2d, v18.2d, v1.2d
-	WORD $0x4ee0d623 // fsub v3.2d, v17.2d, v0.2d
+	WORD $0x4ee1d644 // fsub.2d v4, v18, v1
+	WORD $0x4ee0d623 // fsub.2d v3, v17, v0
 	FLDPQ 928(R2), (F1, F0)
-	WORD $0x4ee1d602 // fsub v2.2d, v16.2d, v1.2d
-	WORD $0x4ee0d5e5 // fsub v5.2d, v15.2d, v0.2d
+	WORD $0x4ee1d602 // fsub.2d v2, v16, v1
+	WORD $0x4ee0d5e5 // fsub.2d v5, v15, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 384(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 416(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 384(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -5106,129 +5106,129 @@ sample4:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f411 // fmax v17.2d, v0.2d, v4.2d
-	WORD $0x4e63f410 // fmax v16.2d, v0.2d, v3.2d
-	WORD $0x4e62f40f // fmax v15.2d, v0.2d, v2.2d
-	WORD $0x4e61f40a // fmax v10.2d, v0.2d, v1.2d
-	WORD $0x6e71de3a // fmul v26.2d, v17.2d, v17.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6add57 // fmul v23.2d, v10.2d, v10.2d
-	WORD $0x6e7adf56 // fmul v22.2d, v26.2d, v26.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
+	WORD $0x4e64f411 // fmax.2d v17, v0, v4
+	WORD $0x4e63f410 // fmax.2d v16, v0, v3
+	WORD $0x4e62f40f // fmax.2d v15, v0, v2
+	WORD $0x4e61f40a // fmax.2d v10, v0, v1
+	WORD $0x6e71de3a // fmul.2d v26, v17, v17
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6add57 // fmul.2d v23, v10, v10
+	WORD $0x6e7adf56 // fmul.2d v22, v26, v26
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60ded2 // fmul v18.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60ded2 // fmul.2d v18, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e72d472 // fadd v18.2d, v3.2d, v18.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e72d472 // fadd.2d v18, v3, v18
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
-	WORD $0x6e76de52 // fmul v18.2d, v18.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
+	WORD $0x6e76de52 // fmul.2d v18, v18, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d760 // fadd v0.2d, v27.2d, v0.2d
-	WORD $0x4e63d643 // fadd v3.2d, v18.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de32 // fmul v18.2d, v17.2d, v3.2d
-	WORD $0x6e62de11 // fmul v17.2d, v16.2d, v2.2d
-	WORD $0x6e61ddf0 // fmul v16.2d, v15.2d, v1.2d
-	WORD $0x6e60dd4f // fmul v15.2d, v10.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d760 // fadd.2d v0, v27, v0
+	WORD $0x4e63d643 // fadd.2d v3, v18, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de32 // fmul.2d v18, v17, v3
+	WORD $0x6e62de11 // fmul.2d v17, v16, v2
+	WORD $0x6e61ddf0 // fmul.2d v16, v15, v1
+	WORD $0x6e60dd4f // fmul.2d v15, v10, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df43 // fmul v3.2d, v26.2d, v0.2d
-	WORD $0x6e60df22 // fmul v2.2d, v25.2d, v0.2d
+	WORD $0x6e60df43 // fmul.2d v3, v26, v0
+	WORD $0x6e60df22 // fmul.2d v2, v25, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df01 // fmul v1.2d, v24.2d, v0.2d
-	WORD $0x6e60defb // fmul v27.2d, v23.2d, v0.2d
+	WORD $0x6e60df01 // fmul.2d v1, v24, v0
+	WORD $0x6e60defb // fmul.2d v27, v23, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deca // fmul v10.2d, v22.2d, v0.2d
-	WORD $0x6e60dea6 // fmul v6.2d, v21.2d, v0.2d
+	WORD $0x6e60deca // fmul.2d v10, v22, v0
+	WORD $0x6e60dea6 // fmul.2d v6, v21, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de85 // fmul v5.2d, v20.2d, v0.2d
-	WORD $0x6e60de64 // fmul v4.2d, v19.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d760 // fadd v0.2d, v27.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df43 // fmul v3.2d, v26.2d, v8.2d
-	WORD $0x6e68df22 // fmul v2.2d, v25.2d, v8.2d
-	WORD $0x6e68df01 // fmul v1.2d, v24.2d, v8.2d
-	WORD $0x6e68dee0 // fmul v0.2d, v23.2d, v8.2d
-	WORD $0x6e76dd4a // fmul v10.2d, v10.2d, v22.2d
-	WORD $0x6e75dcc6 // fmul v6.2d, v6.2d, v21.2d
-	WORD $0x6e74dca5 // fmul v5.2d, v5.2d, v20.2d
-	WORD $0x6e73dc84 // fmul v4.2d, v4.2d, v19.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe43 // fdiv v3.2d, v18.2d, v3.2d
-	WORD $0x6e62fe22 // fdiv v2.2d, v17.2d, v2.2d
-	WORD $0x6e61fe01 // fdiv v1.2d, v16.2d, v1.2d
-	WORD $0x6e60fde0 // fdiv v0.2d, v15.2d, v0.2d
+	WORD $0x6e60de85 // fmul.2d v5, v20, v0
+	WORD $0x6e60de64 // fmul.2d v4, v19, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d760 // fadd.2d v0, v27, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df43 // fmul.2d v3, v26, v8
+	WORD $0x6e68df22 // fmul.2d v2, v25, v8
+	WORD $0x6e68df01 // fmul.2d v1, v24, v8
+	WORD $0x6e68dee0 // fmul.2d v0, v23, v8
+	WORD $0x6e76dd4a // fmul.2d v10, v10, v22
+	WORD $0x6e75dcc6 // fmul.2d v6, v6, v21
+	WORD $0x6e74dca5 // fmul.2d v5, v5, v20
+	WORD $0x6e73dc84 // fmul.2d v4, v4, v19
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe43 // fdiv.2d v3, v18, v3
+	WORD $0x6e62fe22 // fdiv.2d v2, v17, v2
+	WORD $0x6e61fe01 // fdiv.2d v1, v16, v1
+	WORD $0x6e60fde0 // fdiv.2d v0, v15, v0
 	FSTPQ (F3, F2), 896(R2)
 	FSTPQ (F1, F0), 928(R2)
 	FLDPQ 960(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 992(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d565 // fsub v5.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d565 // fsub.2d v5, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 448(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 480(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 448(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -5240,109 +5240,109 @@ sample4:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 960(R2)
 	FSTPQ (F1, F0), 992(R2)
 	ADD $64, R0, R0
@@ -5362,109 +5362,109 @@ tangents3:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 384(R3)
 	FSTPQ (F1, F0), 416(R3)
 	ADD $64, R3, R3
@@ -5477,789 +5477,789 @@ sample3:
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 288(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ae // fsub v14.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48d // fsub v13.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ae // fsub.2d v14, v5, v1
+	WORD $0x4ee0d48d // fsub.2d v13, v4, v0
 	FMOVQ 16(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 320(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4aa // fsub v10.2d, v5.2d, v1.2d
-	WORD $0x4ee0d486 // fsub v6.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4aa // fsub.2d v10, v5, v1
+	WORD $0x4ee0d486 // fsub.2d v6, v4, v0
 	FMOVQ 32(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 352(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4ac // fsub v12.2d, v5.2d, v1.2d
-	WORD $0x4ee0d48b // fsub v11.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4ac // fsub.2d v12, v5, v1
+	WORD $0x4ee0d48b // fsub.2d v11, v4, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4eeef404 // fmin v4.2d, v0.2d, v14.2d
-	WORD $0x4eedf403 // fmin v3.2d, v0.2d, v13.2d
-	WORD $0x4eeaf402 // fmin v2.2d, v0.2d, v10.2d
-	WORD $0x4ee6f401 // fmin v1.2d, v0.2d, v6.2d
+	WORD $0x4eeef404 // fmin.2d v4, v0, v14
+	WORD $0x4eedf403 // fmin.2d v3, v0, v13
+	WORD $0x4eeaf402 // fmin.2d v2, v0, v10
+	WORD $0x4ee6f401 // fmin.2d v1, v0, v6
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f411 // fmax v17.2d, v0.2d, v3.2d
-	WORD $0x4e62f410 // fmax v16.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd9 // fmul v25.2d, v14.2d, v14.2d
-	WORD $0x6e71de38 // fmul v24.2d, v17.2d, v17.2d
-	WORD $0x6e70de17 // fmul v23.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf6 // fmul v22.2d, v15.2d, v15.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f411 // fmax.2d v17, v0, v3
+	WORD $0x4e62f410 // fmax.2d v16, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd9 // fmul.2d v25, v14, v14
+	WORD $0x6e71de38 // fmul.2d v24, v17, v17
+	WORD $0x6e70de17 // fmul.2d v23, v16, v16
+	WORD $0x6e6fddf6 // fmul.2d v22, v15, v15
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62de2d // fmul v13.2d, v17.2d, v2.2d
-	WORD $0x6e61de10 // fmul v16.2d, v16.2d, v1.2d
-	WORD $0x6e60ddef // fmul v15.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62de2d // fmul.2d v13, v17, v2
+	WORD $0x6e61de10 // fmul.2d v16, v16, v1
+	WORD $0x6e60ddef // fmul.2d v15, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60ded1 // fmul v17.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60ded1 // fmul.2d v17, v22, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d620 // fadd v0.2d, v17.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df23 // fmul v3.2d, v25.2d, v8.2d
-	WORD $0x6e68df02 // fmul v2.2d, v24.2d, v8.2d
-	WORD $0x6e68dee1 // fmul v1.2d, v23.2d, v8.2d
-	WORD $0x6e68dec0 // fmul v0.2d, v22.2d, v8.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fe0a // fdiv v10.2d, v16.2d, v1.2d
-	WORD $0x6e60fde6 // fdiv v6.2d, v15.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d620 // fadd.2d v0, v17, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df23 // fmul.2d v3, v25, v8
+	WORD $0x6e68df02 // fmul.2d v2, v24, v8
+	WORD $0x6e68dee1 // fmul.2d v1, v23, v8
+	WORD $0x6e68dec0 // fmul.2d v0, v22, v8
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fe0a // fdiv.2d v10, v16, v1
+	WORD $0x6e60fde6 // fdiv.2d v6, v15, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4eecf402 // fmin v2.2d, v0.2d, v12.2d
-	WORD $0x4eebf401 // fmin v1.2d, v0.2d, v11.2d
+	WORD $0x4eecf402 // fmin.2d v2, v0, v12
+	WORD $0x4eebf401 // fmin.2d v1, v0, v11
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6bdd71 // fmul v17.2d, v11.2d, v11.2d
-	WORD $0x6e65dcb0 // fmul v16.2d, v5.2d, v5.2d
-	WORD $0x6e71de2f // fmul v15.2d, v17.2d, v17.2d
-	WORD $0x6e70de0c // fmul v12.2d, v16.2d, v16.2d
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6bdd71 // fmul.2d v17, v11, v11
+	WORD $0x6e65dcb0 // fmul.2d v16, v5, v5
+	WORD $0x6e71de2f // fmul.2d v15, v17, v17
+	WORD $0x6e70de0c // fmul.2d v12, v16, v16
 	FMOVQ 32(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dd6b // fmul v11.2d, v11.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dd6b // fmul.2d v11, v11, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68de21 // fmul v1.2d, v17.2d, v8.2d
-	WORD $0x6e68de00 // fmul v0.2d, v16.2d, v8.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fd6c // fdiv v12.2d, v11.2d, v1.2d
-	WORD $0x6e60fcab // fdiv v11.2d, v5.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68de21 // fmul.2d v1, v17, v8
+	WORD $0x6e68de00 // fmul.2d v0, v16, v8
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fd6c // fdiv.2d v12, v11, v1
+	WORD $0x6e60fcab // fdiv.2d v11, v5, v0
 	FLDPQ 384(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 416(R2), (F1, F0)
-	WORD $0x4ee1d542 // fsub v2.2d, v10.2d, v1.2d
-	WORD $0x4ee0d4c5 // fsub v5.2d, v6.2d, v0.2d
+	WORD $0x4ee1d542 // fsub.2d v2, v10, v1
+	WORD $0x4ee0d4c5 // fsub.2d v5, v6, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), (R2)
 	FSTPQ (F2, F1), 32(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f411 // fmax v17.2d, v0.2d, v3.2d
-	WORD $0x4e62f410 // fmax v16.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd9 // fmul v25.2d, v14.2d, v14.2d
-	WORD $0x6e71de38 // fmul v24.2d, v17.2d, v17.2d
-	WORD $0x6e70de17 // fmul v23.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf6 // fmul v22.2d, v15.2d, v15.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f411 // fmax.2d v17, v0, v3
+	WORD $0x4e62f410 // fmax.2d v16, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd9 // fmul.2d v25, v14, v14
+	WORD $0x6e71de38 // fmul.2d v24, v17, v17
+	WORD $0x6e70de17 // fmul.2d v23, v16, v16
+	WORD $0x6e6fddf6 // fmul.2d v22, v15, v15
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62de2d // fmul v13.2d, v17.2d, v2.2d
-	WORD $0x6e61de10 // fmul v16.2d, v16.2d, v1.2d
-	WORD $0x6e60ddef // fmul v15.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62de2d // fmul.2d v13, v17, v2
+	WORD $0x6e61de10 // fmul.2d v16, v16, v1
+	WORD $0x6e60ddef // fmul.2d v15, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60ded1 // fmul v17.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60ded1 // fmul.2d v17, v22, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d620 // fadd v0.2d, v17.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df23 // fmul v3.2d, v25.2d, v8.2d
-	WORD $0x6e68df02 // fmul v2.2d, v24.2d, v8.2d
-	WORD $0x6e68dee1 // fmul v1.2d, v23.2d, v8.2d
-	WORD $0x6e68dec0 // fmul v0.2d, v22.2d, v8.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fe0a // fdiv v10.2d, v16.2d, v1.2d
-	WORD $0x6e60fde6 // fdiv v6.2d, v15.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d620 // fadd.2d v0, v17, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df23 // fmul.2d v3, v25, v8
+	WORD $0x6e68df02 // fmul.2d v2, v24, v8
+	WORD $0x6e68dee1 // fmul.2d v1, v23, v8
+	WORD $0x6e68dec0 // fmul.2d v0, v22, v8
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fe0a // fdiv.2d v10, v16, v1
+	WORD $0x6e60fde6 // fdiv.2d v6, v15, v0
 	FSTPQ (F14, F13), 384(R2)
 	FSTPQ (F10, F6), 416(R2)
 	FLDPQ 448(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d563 // fsub v3.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d563 // fsub.2d v3, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 64(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 64(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6bdd71 // fmul v17.2d, v11.2d, v11.2d
-	WORD $0x6e65dcb0 // fmul v16.2d, v5.2d, v5.2d
-	WORD $0x6e71de2f // fmul v15.2d, v17.2d, v17.2d
-	WORD $0x6e70de0c // fmul v12.2d, v16.2d, v16.2d
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6bdd71 // fmul.2d v17, v11, v11
+	WORD $0x6e65dcb0 // fmul.2d v16, v5, v5
+	WORD $0x6e71de2f // fmul.2d v15, v17, v17
+	WORD $0x6e70de0c // fmul.2d v12, v16, v16
 	FMOVQ 32(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dd6b // fmul v11.2d, v11.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dd6b // fmul.2d v11, v11, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68de21 // fmul v1.2d, v17.2d, v8.2d
-	WORD $0x6e68de00 // fmul v0.2d, v16.2d, v8.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fd6c // fdiv v12.2d, v11.2d, v1.2d
-	WORD $0x6e60fcab // fdiv v11.2d, v5.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68de21 // fmul.2d v1, v17, v8
+	WORD $0x6e68de00 // fmul.2d v0, v16, v8
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fd6c // fdiv.2d v12, v11, v1
+	WORD $0x6e60fcab // fdiv.2d v11, v5, v0
 	FSTPQ (F12, F11), 448(R2)
 	FLDPQ 480(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 512(R2), (F1, F0)
-	WORD $0x4ee1d542 // fsub v2.2d, v10.2d, v1.2d
-	WORD $0x4ee0d4c5 // fsub v5.2d, v6.2d, v0.2d
+	WORD $0x4ee1d542 // fsub.2d v2, v10, v1
+	WORD $0x4ee0d4c5 // fsub.2d v5, v6, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 96(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 128(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 96(R2)
 	FSTPQ (F2, F1), 128(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f411 // fmax v17.2d, v0.2d, v3.2d
-	WORD $0x4e62f410 // fmax v16.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd9 // fmul v25.2d, v14.2d, v14.2d
-	WORD $0x6e71de38 // fmul v24.2d, v17.2d, v17.2d
-	WORD $0x6e70de17 // fmul v23.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf6 // fmul v22.2d, v15.2d, v15.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f411 // fmax.2d v17, v0, v3
+	WORD $0x4e62f410 // fmax.2d v16, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd9 // fmul.2d v25, v14, v14
+	WORD $0x6e71de38 // fmul.2d v24, v17, v17
+	WORD $0x6e70de17 // fmul.2d v23, v16, v16
+	WORD $0x6e6fddf6 // fmul.2d v22, v15, v15
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62de2d // fmul v13.2d, v17.2d, v2.2d
-	WORD $0x6e61de10 // fmul v16.2d, v16.2d, v1.2d
-	WORD $0x6e60ddef // fmul v15.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62de2d // fmul.2d v13, v17, v2
+	WORD $0x6e61de10 // fmul.2d v16, v16, v1
+	WORD $0x6e60ddef // fmul.2d v15, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60ded1 // fmul v17.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60ded1 // fmul.2d v17, v22, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d620 // fadd v0.2d, v17.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df23 // fmul v3.2d, v25.2d, v8.2d
-	WORD $0x6e68df02 // fmul v2.2d, v24.2d, v8.2d
-	WORD $0x6e68dee1 // fmul v1.2d, v23.2d, v8.2d
-	WORD $0x6e68dec0 // fmul v0.2d, v22.2d, v8.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fe0a // fdiv v10.2d, v16.2d, v1.2d
-	WORD $0x6e60fde6 // fdiv v6.2d, v15.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d620 // fadd.2d v0, v17, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df23 // fmul.2d v3, v25, v8
+	WORD $0x6e68df02 // fmul.2d v2, v24, v8
+	WORD $0x6e68dee1 // fmul.2d v1, v23, v8
+	WORD $0x6e68dec0 // fmul.2d v0, v22, v8
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fe0a // fdiv.2d v10, v16, v1
+	WORD $0x6e60fde6 // fdiv.2d v6, v15, v0
 	FSTPQ (F14, F13), 480(R2)
 	FSTPQ (F10, F6), 512(R2)
 	FLDPQ 544(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d563 // fsub v3.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d563 // fsub.2d v3, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 160(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 160(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6bdd71 // fmul v17.2d, v11.2d, v11.2d
-	WORD $0x6e65dcb0 // fmul v16.2d, v5.2d, v5.2d
-	WORD $0x6e71de2f // fmul v15.2d, v17.2d, v17.2d
-	WORD $0x6e70de0c // fmul v12.2d, v16.2d, v16.2d
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6bdd71 // fmul.2d v17, v11, v11
+	WORD $0x6e65dcb0 // fmul.2d v16, v5, v5
+	WORD $0x6e71de2f // fmul.2d v15, v17, v17
+	WORD $0x6e70de0c // fmul.2d v12, v16, v16
 	FMOVQ 32(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dd6b // fmul v11.2d, v11.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dd6b // fmul.2d v11, v11, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68de21 // fmul v1.2d, v17.2d, v8.2d
-	WORD $0x6e68de00 // fmul v0.2d, v16.2d, v8.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fd6c // fdiv v12.2d, v11.2d, v1.2d
-	WORD $0x6e60fcab // fdiv v11.2d, v5.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68de21 // fmul.2d v1, v17, v8
+	WORD $0x6e68de00 // fmul.2d v0, v16, v8
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fd6c // fdiv.2d v12, v11, v1
+	WORD $0x6e60fcab // fdiv.2d v11, v5, v0
 	FSTPQ (F12, F11), 544(R2)
 	FLDPQ 576(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 608(R2), (F1, F0)
-	WORD $0x4ee1d542 // fsub v2.2d, v10.2d, v1.2d
-	WORD $0x4ee0d4c5 // fsub v5.2d, v6.2d, v0.2d
+	WORD $0x4ee1d542 // fsub.2d v2, v10, v1
+	WORD $0x4ee0d4c5 // fsub.2d v5, v6, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 192(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 224(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 192(R2)
 	FSTPQ (F2, F1), 224(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f411 // fmax v17.2d, v0.2d, v3.2d
-	WORD $0x4e62f410 // fmax v16.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd9 // fmul v25.2d, v14.2d, v14.2d
-	WORD $0x6e71de38 // fmul v24.2d, v17.2d, v17.2d
-	WORD $0x6e70de17 // fmul v23.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf6 // fmul v22.2d, v15.2d, v15.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f411 // fmax.2d v17, v0, v3
+	WORD $0x4e62f410 // fmax.2d v16, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd9 // fmul.2d v25, v14, v14
+	WORD $0x6e71de38 // fmul.2d v24, v17, v17
+	WORD $0x6e70de17 // fmul.2d v23, v16, v16
+	WORD $0x6e6fddf6 // fmul.2d v22, v15, v15
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62de2d // fmul v13.2d, v17.2d, v2.2d
-	WORD $0x6e61de10 // fmul v16.2d, v16.2d, v1.2d
-	WORD $0x6e60ddef // fmul v15.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62de2d // fmul.2d v13, v17, v2
+	WORD $0x6e61de10 // fmul.2d v16, v16, v1
+	WORD $0x6e60ddef // fmul.2d v15, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60ded1 // fmul v17.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60ded1 // fmul.2d v17, v22, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d620 // fadd v0.2d, v17.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df23 // fmul v3.2d, v25.2d, v8.2d
-	WORD $0x6e68df02 // fmul v2.2d, v24.2d, v8.2d
-	WORD $0x6e68dee1 // fmul v1.2d, v23.2d, v8.2d
-	WORD $0x6e68dec0 // fmul v0.2d, v22.2d, v8.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdce // fdiv v14.2d, v14.2d, v3.2d
-	WORD $0x6e62fdad // fdiv v13.2d, v13.2d, v2.2d
-	WORD $0x6e61fe0a // fdiv v10.2d, v16.2d, v1.2d
-	WORD $0x6e60fde6 // fdiv v6.2d, v15.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d620 // fadd.2d v0, v17, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df23 // fmul.2d v3, v25, v8
+	WORD $0x6e68df02 // fmul.2d v2, v24, v8
+	WORD $0x6e68dee1 // fmul.2d v1, v23, v8
+	WORD $0x6e68dec0 // fmul.2d v0, v22, v8
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdce // fdiv.2d v14, v14, v3
+	WORD $0x6e62fdad // fdiv.2d v13, v13, v2
+	WORD $0x6e61fe0a // fdiv.2d v10, v16, v1
+	WORD $0x6e60fde6 // fdiv.2d v6, v15, v0
 	FSTPQ (F14, F13), 576(R2)
 	FSTPQ (F10, F6), 608(R2)
 	FLDPQ 640(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d563 // fsub v3.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d563 // fsub.2d v3, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 256(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 256(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f40b // fmax v11.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e6bdd71 // fmul v17.2d, v11.2d, v11.2d
-	WORD $0x6e65dcb0 // fmul v16.2d, v5.2d, v5.2d
-	WORD $0x6e71de2f // fmul v15.2d, v17.2d, v17.2d
-	WORD $0x6e70de0c // fmul v12.2d, v16.2d, v16.2d
+	WORD $0x4e62f40b // fmax.2d v11, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e6bdd71 // fmul.2d v17, v11, v11
+	WORD $0x6e65dcb0 // fmul.2d v16, v5, v5
+	WORD $0x6e71de2f // fmul.2d v15, v17, v17
+	WORD $0x6e70de0c // fmul.2d v12, v16, v16
 	FMOVQ 32(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dd6b // fmul v11.2d, v11.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dd6b // fmul.2d v11, v11, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60de21 // fmul v1.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de21 // fmul.2d v1, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dde3 // fmul v3.2d, v15.2d, v0.2d
-	WORD $0x6e60dd82 // fmul v2.2d, v12.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68de21 // fmul v1.2d, v17.2d, v8.2d
-	WORD $0x6e68de00 // fmul v0.2d, v16.2d, v8.2d
-	WORD $0x6e6fdc63 // fmul v3.2d, v3.2d, v15.2d
-	WORD $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fd6c // fdiv v12.2d, v11.2d, v1.2d
-	WORD $0x6e60fcab // fdiv v11.2d, v5.2d, v0.2d
+	WORD $0x6e60dde3 // fmul.2d v3, v15, v0
+	WORD $0x6e60dd82 // fmul.2d v2, v12, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68de21 // fmul.2d v1, v17, v8
+	WORD $0x6e68de00 // fmul.2d v0, v16, v8
+	WORD $0x6e6fdc63 // fmul.2d v3, v3, v15
+	WORD $0x6e6cdc42 // fmul.2d v2, v2, v12
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fd6c // fdiv.2d v12, v11, v1
+	WORD $0x6e60fcab // fdiv.2d v11, v5, v0
 	FSTPQ (F12, F11), 640(R2)
 	FLDPQ 672(R2), (F1, F0)
-	WORD $0x4ee1d5c4 // fsub v4.2d, v14.2d, v1.2d
-	WORD $0x4ee0d5a3 // fsub v3.2d, v13.2d, v0.2d
+	WORD $0x4ee1d5c4 // fsub.2d v4, v14, v1
+	WORD $0x4ee0d5a3 // fsub.2d v3, v13, v0
 	FLDPQ 704(R2), (F1, F0)
-	WORD $0x4ee1d542 // fsub v2.2d, v10.2d, v1.2d
-	WORD $0x4ee0d4c5 // fsub v5.2d, v6.2d, v0.2d
+	WORD $0x4ee1d542 // fsub.2d v2, v10, v1
+	WORD $0x4ee0d4c5 // fsub.2d v5, v6, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 288(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 320(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 288(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -6271,120 +6271,120 @@ sample3:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f410 // fmax v16.2d, v0.2d, v4.2d
-	WORD $0x4e63f40f // fmax v15.2d, v0.2d, v3.2d
-	WORD $0x4e62f40e // fmax v14.2d, v0.2d, v2.2d
-	WORD $0x4e61f411 // fmax v17.2d, v0.2d, v1.2d
-	WORD $0x6e70de19 // fmul v25.2d, v16.2d, v16.2d
-	WORD $0x6e6fddf8 // fmul v24.2d, v15.2d, v15.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e71de36 // fmul v22.2d, v17.2d, v17.2d
-	WORD $0x6e79df35 // fmul v21.2d, v25.2d, v25.2d
-	WORD $0x6e78df14 // fmul v20.2d, v24.2d, v24.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
+	WORD $0x4e64f410 // fmax.2d v16, v0, v4
+	WORD $0x4e63f40f // fmax.2d v15, v0, v3
+	WORD $0x4e62f40e // fmax.2d v14, v0, v2
+	WORD $0x4e61f411 // fmax.2d v17, v0, v1
+	WORD $0x6e70de19 // fmul.2d v25, v16, v16
+	WORD $0x6e6fddf8 // fmul.2d v24, v15, v15
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e71de36 // fmul.2d v22, v17, v17
+	WORD $0x6e79df35 // fmul.2d v21, v25, v25
+	WORD $0x6e78df14 // fmul.2d v20, v24, v24
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
 	FMOVQ 32(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60decd // fmul v13.2d, v22.2d, v0.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60decd // fmul.2d v13, v22, v0
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d5a0 // fadd v0.2d, v13.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63de10 // fmul v16.2d, v16.2d, v3.2d
-	WORD $0x6e62ddef // fmul v15.2d, v15.2d, v2.2d
-	WORD $0x6e61ddce // fmul v14.2d, v14.2d, v1.2d
-	WORD $0x6e60de2d // fmul v13.2d, v17.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d5a0 // fadd.2d v0, v13, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63de10 // fmul.2d v16, v16, v3
+	WORD $0x6e62ddef // fmul.2d v15, v15, v2
+	WORD $0x6e61ddce // fmul.2d v14, v14, v1
+	WORD $0x6e60de2d // fmul.2d v13, v17, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60df23 // fmul v3.2d, v25.2d, v0.2d
-	WORD $0x6e60df02 // fmul v2.2d, v24.2d, v0.2d
+	WORD $0x6e60df23 // fmul.2d v3, v25, v0
+	WORD $0x6e60df02 // fmul.2d v2, v24, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee1 // fmul v1.2d, v23.2d, v0.2d
-	WORD $0x6e60ded1 // fmul v17.2d, v22.2d, v0.2d
+	WORD $0x6e60dee1 // fmul.2d v1, v23, v0
+	WORD $0x6e60ded1 // fmul.2d v17, v22, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60deaa // fmul v10.2d, v21.2d, v0.2d
-	WORD $0x6e60de86 // fmul v6.2d, v20.2d, v0.2d
+	WORD $0x6e60deaa // fmul.2d v10, v21, v0
+	WORD $0x6e60de86 // fmul.2d v6, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de65 // fmul v5.2d, v19.2d, v0.2d
-	WORD $0x6e60de44 // fmul v4.2d, v18.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d620 // fadd v0.2d, v17.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68df23 // fmul v3.2d, v25.2d, v8.2d
-	WORD $0x6e68df02 // fmul v2.2d, v24.2d, v8.2d
-	WORD $0x6e68dee1 // fmul v1.2d, v23.2d, v8.2d
-	WORD $0x6e68dec0 // fmul v0.2d, v22.2d, v8.2d
-	WORD $0x6e75dd4a // fmul v10.2d, v10.2d, v21.2d
-	WORD $0x6e74dcc6 // fmul v6.2d, v6.2d, v20.2d
-	WORD $0x6e73dca5 // fmul v5.2d, v5.2d, v19.2d
-	WORD $0x6e72dc84 // fmul v4.2d, v4.2d, v18.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fe03 // fdiv v3.2d, v16.2d, v3.2d
-	WORD $0x6e62fde2 // fdiv v2.2d, v15.2d, v2.2d
-	WORD $0x6e61fdc1 // fdiv v1.2d, v14.2d, v1.2d
-	WORD $0x6e60fda0 // fdiv v0.2d, v13.2d, v0.2d
+	WORD $0x6e60de65 // fmul.2d v5, v19, v0
+	WORD $0x6e60de44 // fmul.2d v4, v18, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d620 // fadd.2d v0, v17, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68df23 // fmul.2d v3, v25, v8
+	WORD $0x6e68df02 // fmul.2d v2, v24, v8
+	WORD $0x6e68dee1 // fmul.2d v1, v23, v8
+	WORD $0x6e68dec0 // fmul.2d v0, v22, v8
+	WORD $0x6e75dd4a // fmul.2d v10, v10, v21
+	WORD $0x6e74dcc6 // fmul.2d v6, v6, v20
+	WORD $0x6e73dca5 // fmul.2d v5, v5, v19
+	WORD $0x6e72dc84 // fmul.2d v4, v4, v18
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fe03 // fdiv.2d v3, v16, v3
+	WORD $0x6e62fde2 // fdiv.2d v2, v15, v2
+	WORD $0x6e61fdc1 // fdiv.2d v1, v14, v1
+	WORD $0x6e60fda0 // fdiv.2d v0, v13, v0
 	FSTPQ (F3, F2), 672(R2)
 	FSTPQ (F1, F0), 704(R2)
 	FLDPQ 736(R2), (F1, F0)
-	WORD $0x4ee1d582 // fsub v2.2d, v12.2d, v1.2d
-	WORD $0x4ee0d563 // fsub v3.2d, v11.2d, v0.2d
+	WORD $0x4ee1d582 // fsub.2d v2, v12, v1
+	WORD $0x4ee0d563 // fsub.2d v3, v11, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 352(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 352(R2)
 	WORD $0x0e616840 // fcvtn v0.2s, v2.2d
 	WORD $0x4e616820 // fcvtn2 v0.4s, v1.2d
@@ -6392,58 +6392,58 @@ sample3:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e66dccd // fmul.2d v13, v6, v6
+	WORD $0x6e65dcac // fmul.2d v12, v5, v5
+	WORD $0x6e6dddab // fmul.2d v11, v13, v13
+	WORD $0x6e6cdd8a // fmul.2d v10, v12, v12
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dcc6 // fmul.2d v6, v6, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dda1 // fmul.2d v1, v13, v8
+	WORD $0x6e68dd80 // fmul.2d v0, v12, v8
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fcc1 // fdiv.2d v1, v6, v1
+	WORD $0x6e60fca0 // fdiv.2d v0, v5, v0
 	FSTPQ (F1, F0), 736(R2)
 	ADD $48, R0, R0
 	SUBS $1, R1, R1
@@ -6462,109 +6462,109 @@ tangents2:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 256(R3)
 	FSTPQ (F1, F0), 288(R3)
 	ADD $64, R3, R3
@@ -6577,527 +6577,527 @@ sample2:
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 192(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4aa // fsub v10.2d, v5.2d, v1.2d
-	WORD $0x4ee0d486 // fsub v6.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4aa // fsub.2d v10, v5, v1
+	WORD $0x4ee0d486 // fsub.2d v6, v4, v0
 	FMOVQ 16(R0), F0
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 224(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4a2 // fsub v2.2d, v5.2d, v1.2d
-	WORD $0x4ee0d481 // fsub v1.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4a2 // fsub.2d v2, v5, v1
+	WORD $0x4ee0d481 // fsub.2d v1, v4, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4eeaf404 // fmin v4.2d, v0.2d, v10.2d
-	WORD $0x4ee6f403 // fmin v3.2d, v0.2d, v6.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4eeaf404 // fmin.2d v4, v0, v10
+	WORD $0x4ee6f403 // fmin.2d v3, v0, v6
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc4 // fdiv v4.2d, v14.2d, v3.2d
-	WORD $0x6e62fda3 // fdiv v3.2d, v13.2d, v2.2d
-	WORD $0x6e61fd82 // fdiv v2.2d, v12.2d, v1.2d
-	WORD $0x6e60fd65 // fdiv v5.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc4 // fdiv.2d v4, v14, v3
+	WORD $0x6e62fda3 // fdiv.2d v3, v13, v2
+	WORD $0x6e61fd82 // fdiv.2d v2, v12, v1
+	WORD $0x6e60fd65 // fdiv.2d v5, v11, v0
 	FLDPQ 256(R2), (F1, F0)
-	WORD $0x4ee1d484 // fsub v4.2d, v4.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d484 // fsub.2d v4, v4, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ 288(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), (R2)
 	FSTPQ (F2, F1), 32(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc4 // fdiv v4.2d, v14.2d, v3.2d
-	WORD $0x6e62fda3 // fdiv v3.2d, v13.2d, v2.2d
-	WORD $0x6e61fd82 // fdiv v2.2d, v12.2d, v1.2d
-	WORD $0x6e60fd65 // fdiv v5.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc4 // fdiv.2d v4, v14, v3
+	WORD $0x6e62fda3 // fdiv.2d v3, v13, v2
+	WORD $0x6e61fd82 // fdiv.2d v2, v12, v1
+	WORD $0x6e60fd65 // fdiv.2d v5, v11, v0
 	FSTPQ (F4, F3), 256(R2)
 	FSTPQ (F2, F5), 288(R2)
 	FLDPQ 320(R2), (F1, F0)
-	WORD $0x4ee1d484 // fsub v4.2d, v4.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d484 // fsub.2d v4, v4, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ 352(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 64(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 96(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 64(R2)
 	FSTPQ (F2, F1), 96(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc4 // fdiv v4.2d, v14.2d, v3.2d
-	WORD $0x6e62fda3 // fdiv v3.2d, v13.2d, v2.2d
-	WORD $0x6e61fd82 // fdiv v2.2d, v12.2d, v1.2d
-	WORD $0x6e60fd65 // fdiv v5.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc4 // fdiv.2d v4, v14, v3
+	WORD $0x6e62fda3 // fdiv.2d v3, v13, v2
+	WORD $0x6e61fd82 // fdiv.2d v2, v12, v1
+	WORD $0x6e60fd65 // fdiv.2d v5, v11, v0
 	FSTPQ (F4, F3), 320(R2)
 	FSTPQ (F2, F5), 352(R2)
 	FLDPQ 384(R2), (F1, F0)
-	WORD $0x4ee1d484 // fsub v4.2d, v4.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d484 // fsub.2d v4, v4, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ 416(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 128(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 160(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 128(R2)
 	FSTPQ (F2, F1), 160(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc4 // fdiv v4.2d, v14.2d, v3.2d
-	WORD $0x6e62fda3 // fdiv v3.2d, v13.2d, v2.2d
-	WORD $0x6e61fd82 // fdiv v2.2d, v12.2d, v1.2d
-	WORD $0x6e60fd65 // fdiv v5.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc4 // fdiv.2d v4, v14, v3
+	WORD $0x6e62fda3 // fdiv.2d v3, v13, v2
+	WORD $0x6e61fd82 // fdiv.2d v2, v12, v1
+	WORD $0x6e60fd65 // fdiv.2d v5, v11, v0
 	FSTPQ (F4, F3), 384(R2)
 	FSTPQ (F2, F5), 416(R2)
 	FLDPQ 448(R2), (F1, F0)
-	WORD $0x4ee1d484 // fsub v4.2d, v4.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d484 // fsub.2d v4, v4, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ 480(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d4a5 // fsub v5.2d, v5.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d4a5 // fsub.2d v5, v5, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc84 // fmul.2d v4, v4, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FLDPQ 192(R2), (F1, F0)
-	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
+	WORD $0x4e61d484 // fadd.2d v4, v4, v1
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
 	FLDPQ 224(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d4a1 // fadd v1.2d, v5.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d4a1 // fadd.2d v1, v5, v0
 	FSTPQ (F4, F3), 192(R2)
 	WORD $0x0e616880 // fcvtn v0.2s, v4.2d
 	WORD $0x4e616860 // fcvtn2 v0.4s, v3.2d
@@ -7109,109 +7109,109 @@ sample2:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 448(R2)
 	FSTPQ (F1, F0), 480(R2)
 	ADD $32, R0, R0
@@ -7231,109 +7231,109 @@ tangents1:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee4f404 // fmin v4.2d, v0.2d, v4.2d
-	WORD $0x4ee3f403 // fmin v3.2d, v0.2d, v3.2d
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee4f404 // fmin.2d v4, v0, v4
+	WORD $0x4ee3f403 // fmin.2d v3, v0, v3
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e64f40e // fmax v14.2d, v0.2d, v4.2d
-	WORD $0x4e63f40d // fmax v13.2d, v0.2d, v3.2d
-	WORD $0x4e62f40c // fmax v12.2d, v0.2d, v2.2d
-	WORD $0x4e61f40f // fmax v15.2d, v0.2d, v1.2d
-	WORD $0x6e6eddd7 // fmul v23.2d, v14.2d, v14.2d
-	WORD $0x6e6dddb6 // fmul v22.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd95 // fmul v21.2d, v12.2d, v12.2d
-	WORD $0x6e6fddf4 // fmul v20.2d, v15.2d, v15.2d
-	WORD $0x6e77def3 // fmul v19.2d, v23.2d, v23.2d
-	WORD $0x6e76ded2 // fmul v18.2d, v22.2d, v22.2d
-	WORD $0x6e75deb1 // fmul v17.2d, v21.2d, v21.2d
-	WORD $0x6e74de90 // fmul v16.2d, v20.2d, v20.2d
+	WORD $0x4e64f40e // fmax.2d v14, v0, v4
+	WORD $0x4e63f40d // fmax.2d v13, v0, v3
+	WORD $0x4e62f40c // fmax.2d v12, v0, v2
+	WORD $0x4e61f40f // fmax.2d v15, v0, v1
+	WORD $0x6e6eddd7 // fmul.2d v23, v14, v14
+	WORD $0x6e6dddb6 // fmul.2d v22, v13, v13
+	WORD $0x6e6cdd95 // fmul.2d v21, v12, v12
+	WORD $0x6e6fddf4 // fmul.2d v20, v15, v15
+	WORD $0x6e77def3 // fmul.2d v19, v23, v23
+	WORD $0x6e76ded2 // fmul.2d v18, v22, v22
+	WORD $0x6e75deb1 // fmul.2d v17, v21, v21
+	WORD $0x6e74de90 // fmul.2d v16, v20, v20
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8b // fmul v11.2d, v20.2d, v0.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8b // fmul.2d v11, v20, v0
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d463 // fadd v3.2d, v3.2d, v0.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
+	WORD $0x4e60d463 // fadd.2d v3, v3, v0
+	WORD $0x4e60d442 // fadd.2d v2, v2, v0
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63ddce // fmul v14.2d, v14.2d, v3.2d
-	WORD $0x6e62ddad // fmul v13.2d, v13.2d, v2.2d
-	WORD $0x6e61dd8c // fmul v12.2d, v12.2d, v1.2d
-	WORD $0x6e60ddeb // fmul v11.2d, v15.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d560 // fadd.2d v0, v11, v0
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63ddce // fmul.2d v14, v14, v3
+	WORD $0x6e62ddad // fmul.2d v13, v13, v2
+	WORD $0x6e61dd8c // fmul.2d v12, v12, v1
+	WORD $0x6e60ddeb // fmul.2d v11, v15, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dee3 // fmul v3.2d, v23.2d, v0.2d
-	WORD $0x6e60dec2 // fmul v2.2d, v22.2d, v0.2d
+	WORD $0x6e60dee3 // fmul.2d v3, v23, v0
+	WORD $0x6e60dec2 // fmul.2d v2, v22, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dea1 // fmul v1.2d, v21.2d, v0.2d
-	WORD $0x6e60de8f // fmul v15.2d, v20.2d, v0.2d
+	WORD $0x6e60dea1 // fmul.2d v1, v21, v0
+	WORD $0x6e60de8f // fmul.2d v15, v20, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de6a // fmul v10.2d, v19.2d, v0.2d
-	WORD $0x6e60de46 // fmul v6.2d, v18.2d, v0.2d
+	WORD $0x6e60de6a // fmul.2d v10, v19, v0
+	WORD $0x6e60de46 // fmul.2d v6, v18, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60de25 // fmul v5.2d, v17.2d, v0.2d
-	WORD $0x6e60de04 // fmul v4.2d, v16.2d, v0.2d
-	WORD $0x4e69d463 // fadd v3.2d, v3.2d, v9.2d
-	WORD $0x4e69d442 // fadd v2.2d, v2.2d, v9.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d5e0 // fadd v0.2d, v15.2d, v9.2d
-	WORD $0x4e6ad46a // fadd v10.2d, v3.2d, v10.2d
-	WORD $0x4e66d446 // fadd v6.2d, v2.2d, v6.2d
-	WORD $0x4e65d425 // fadd v5.2d, v1.2d, v5.2d
-	WORD $0x4e64d404 // fadd v4.2d, v0.2d, v4.2d
-	WORD $0x6e68dee3 // fmul v3.2d, v23.2d, v8.2d
-	WORD $0x6e68dec2 // fmul v2.2d, v22.2d, v8.2d
-	WORD $0x6e68dea1 // fmul v1.2d, v21.2d, v8.2d
-	WORD $0x6e68de80 // fmul v0.2d, v20.2d, v8.2d
-	WORD $0x6e73dd4a // fmul v10.2d, v10.2d, v19.2d
-	WORD $0x6e72dcc6 // fmul v6.2d, v6.2d, v18.2d
-	WORD $0x6e71dca5 // fmul v5.2d, v5.2d, v17.2d
-	WORD $0x6e70dc84 // fmul v4.2d, v4.2d, v16.2d
-	WORD $0x4e67d463 // fadd v3.2d, v3.2d, v7.2d
-	WORD $0x4e67d442 // fadd v2.2d, v2.2d, v7.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e63d543 // fadd v3.2d, v10.2d, v3.2d
-	WORD $0x4e62d4c2 // fadd v2.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a1 // fadd v1.2d, v5.2d, v1.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x6e63fdc3 // fdiv v3.2d, v14.2d, v3.2d
-	WORD $0x6e62fda2 // fdiv v2.2d, v13.2d, v2.2d
-	WORD $0x6e61fd81 // fdiv v1.2d, v12.2d, v1.2d
-	WORD $0x6e60fd60 // fdiv v0.2d, v11.2d, v0.2d
+	WORD $0x6e60de25 // fmul.2d v5, v17, v0
+	WORD $0x6e60de04 // fmul.2d v4, v16, v0
+	WORD $0x4e69d463 // fadd.2d v3, v3, v9
+	WORD $0x4e69d442 // fadd.2d v2, v2, v9
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d5e0 // fadd.2d v0, v15, v9
+	WORD $0x4e6ad46a // fadd.2d v10, v3, v10
+	WORD $0x4e66d446 // fadd.2d v6, v2, v6
+	WORD $0x4e65d425 // fadd.2d v5, v1, v5
+	WORD $0x4e64d404 // fadd.2d v4, v0, v4
+	WORD $0x6e68dee3 // fmul.2d v3, v23, v8
+	WORD $0x6e68dec2 // fmul.2d v2, v22, v8
+	WORD $0x6e68dea1 // fmul.2d v1, v21, v8
+	WORD $0x6e68de80 // fmul.2d v0, v20, v8
+	WORD $0x6e73dd4a // fmul.2d v10, v10, v19
+	WORD $0x6e72dcc6 // fmul.2d v6, v6, v18
+	WORD $0x6e71dca5 // fmul.2d v5, v5, v17
+	WORD $0x6e70dc84 // fmul.2d v4, v4, v16
+	WORD $0x4e67d463 // fadd.2d v3, v3, v7
+	WORD $0x4e67d442 // fadd.2d v2, v2, v7
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e63d543 // fadd.2d v3, v10, v3
+	WORD $0x4e62d4c2 // fadd.2d v2, v6, v2
+	WORD $0x4e61d4a1 // fadd.2d v1, v5, v1
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x6e63fdc3 // fdiv.2d v3, v14, v3
+	WORD $0x6e62fda2 // fdiv.2d v2, v13, v2
+	WORD $0x6e61fd81 // fdiv.2d v1, v12, v1
+	WORD $0x6e60fd60 // fdiv.2d v0, v11, v0
 	FSTPQ (F3, F2), 128(R3)
 	FSTPQ (F1, F0), 160(R3)
 	ADD $64, R3, R3
@@ -7346,272 +7346,272 @@ sample1:
 	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
 	FLDPQ 96(R2), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc61 // fmul v1.2d, v3.2d, v1.2d
-	WORD $0x6e60dc40 // fmul v0.2d, v2.2d, v0.2d
-	WORD $0x4ee1d4a2 // fsub v2.2d, v5.2d, v1.2d
-	WORD $0x4ee0d481 // fsub v1.2d, v4.2d, v0.2d
+	WORD $0x6e61dc61 // fmul.2d v1, v3, v1
+	WORD $0x6e60dc40 // fmul.2d v0, v2, v0
+	WORD $0x4ee1d4a2 // fsub.2d v2, v5, v1
+	WORD $0x4ee0d481 // fsub.2d v1, v4, v0
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e66dccd // fmul.2d v13, v6, v6
+	WORD $0x6e65dcac // fmul.2d v12, v5, v5
+	WORD $0x6e6dddab // fmul.2d v11, v13, v13
+	WORD $0x6e6cdd8a // fmul.2d v10, v12, v12
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dcc6 // fmul.2d v6, v6, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc2 // fdiv v2.2d, v6.2d, v1.2d
-	WORD $0x6e60fca3 // fdiv v3.2d, v5.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dda1 // fmul.2d v1, v13, v8
+	WORD $0x6e68dd80 // fmul.2d v0, v12, v8
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fcc2 // fdiv.2d v2, v6, v1
+	WORD $0x6e60fca3 // fdiv.2d v3, v5, v0
 	FLDPQ 128(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), (R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e66dccd // fmul.2d v13, v6, v6
+	WORD $0x6e65dcac // fmul.2d v12, v5, v5
+	WORD $0x6e6dddab // fmul.2d v11, v13, v13
+	WORD $0x6e6cdd8a // fmul.2d v10, v12, v12
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dcc6 // fmul.2d v6, v6, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc2 // fdiv v2.2d, v6.2d, v1.2d
-	WORD $0x6e60fca3 // fdiv v3.2d, v5.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dda1 // fmul.2d v1, v13, v8
+	WORD $0x6e68dd80 // fmul.2d v0, v12, v8
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fcc2 // fdiv.2d v2, v6, v1
+	WORD $0x6e60fca3 // fdiv.2d v3, v5, v0
 	FSTPQ (F2, F3), 128(R2)
 	FLDPQ 160(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 32(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e66dccd // fmul.2d v13, v6, v6
+	WORD $0x6e65dcac // fmul.2d v12, v5, v5
+	WORD $0x6e6dddab // fmul.2d v11, v13, v13
+	WORD $0x6e6cdd8a // fmul.2d v10, v12, v12
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dcc6 // fmul.2d v6, v6, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc2 // fdiv v2.2d, v6.2d, v1.2d
-	WORD $0x6e60fca3 // fdiv v3.2d, v5.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dda1 // fmul.2d v1, v13, v8
+	WORD $0x6e68dd80 // fmul.2d v0, v12, v8
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fcc2 // fdiv.2d v2, v6, v1
+	WORD $0x6e60fca3 // fdiv.2d v3, v5, v0
 	FSTPQ (F2, F3), 160(R2)
 	FLDPQ 192(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 64(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 64(R2)
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e66dccd // fmul.2d v13, v6, v6
+	WORD $0x6e65dcac // fmul.2d v12, v5, v5
+	WORD $0x6e6dddab // fmul.2d v11, v13, v13
+	WORD $0x6e6cdd8a // fmul.2d v10, v12, v12
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dcc6 // fmul.2d v6, v6, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc2 // fdiv v2.2d, v6.2d, v1.2d
-	WORD $0x6e60fca3 // fdiv v3.2d, v5.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dda1 // fmul.2d v1, v13, v8
+	WORD $0x6e68dd80 // fmul.2d v0, v12, v8
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fcc2 // fdiv.2d v2, v6, v1
+	WORD $0x6e60fca3 // fdiv.2d v3, v5, v0
 	FSTPQ (F2, F3), 192(R2)
 	FLDPQ 224(R2), (F1, F0)
-	WORD $0x4ee1d442 // fsub v2.2d, v2.2d, v1.2d
-	WORD $0x4ee0d463 // fsub v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1d442 // fsub.2d v2, v2, v1
+	WORD $0x4ee0d463 // fsub.2d v3, v3, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc42 // fmul v2.2d, v2.2d, v1.2d
-	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	WORD $0x6e61dc42 // fmul.2d v2, v2, v1
+	WORD $0x6e60dc63 // fmul.2d v3, v3, v0
 	FLDPQ 96(R2), (F1, F0)
-	WORD $0x4e61d442 // fadd v2.2d, v2.2d, v1.2d
-	WORD $0x4e60d461 // fadd v1.2d, v3.2d, v0.2d
+	WORD $0x4e61d442 // fadd.2d v2, v2, v1
+	WORD $0x4e60d461 // fadd.2d v1, v3, v0
 	FSTPQ (F2, F1), 96(R2)
 	WORD $0x0e616840 // fcvtn v0.2s, v2.2d
 	WORD $0x4e616820 // fcvtn2 v0.4s, v1.2d
@@ -7619,58 +7619,58 @@ sample1:
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ (R26), F0
-	WORD $0x4ee2f402 // fmin v2.2d, v0.2d, v2.2d
-	WORD $0x4ee1f401 // fmin v1.2d, v0.2d, v1.2d
+	WORD $0x4ee2f402 // fmin.2d v2, v0, v2
+	WORD $0x4ee1f401 // fmin.2d v1, v0, v1
 	FMOVQ 16(R26), F0
-	WORD $0x4e62f406 // fmax v6.2d, v0.2d, v2.2d
-	WORD $0x4e61f405 // fmax v5.2d, v0.2d, v1.2d
-	WORD $0x6e66dccd // fmul v13.2d, v6.2d, v6.2d
-	WORD $0x6e65dcac // fmul v12.2d, v5.2d, v5.2d
-	WORD $0x6e6dddab // fmul v11.2d, v13.2d, v13.2d
-	WORD $0x6e6cdd8a // fmul v10.2d, v12.2d, v12.2d
+	WORD $0x4e62f406 // fmax.2d v6, v0, v2
+	WORD $0x4e61f405 // fmax.2d v5, v0, v1
+	WORD $0x6e66dccd // fmul.2d v13, v6, v6
+	WORD $0x6e65dcac // fmul.2d v12, v5, v5
+	WORD $0x6e6dddab // fmul.2d v11, v13, v13
+	WORD $0x6e6cdd8a // fmul.2d v10, v12, v12
 	FMOVQ 32(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 48(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
 	FMOVQ 64(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
 	FMOVQ 80(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
 	FMOVQ 96(R26), F0
-	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
-	WORD $0x4e60d480 // fadd v0.2d, v4.2d, v0.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
-	WORD $0x6e60dca5 // fmul v5.2d, v5.2d, v0.2d
+	WORD $0x4e60d421 // fadd.2d v1, v1, v0
+	WORD $0x4e60d480 // fadd.2d v0, v4, v0
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61dcc6 // fmul.2d v6, v6, v1
+	WORD $0x6e60dca5 // fmul.2d v5, v5, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e60dda1 // fmul v1.2d, v13.2d, v0.2d
-	WORD $0x6e60dd84 // fmul v4.2d, v12.2d, v0.2d
+	WORD $0x6e60dda1 // fmul.2d v1, v13, v0
+	WORD $0x6e60dd84 // fmul.2d v4, v12, v0
 	FMOVQ 128(R26), F0
-	WORD $0x6e60dd63 // fmul v3.2d, v11.2d, v0.2d
-	WORD $0x6e60dd42 // fmul v2.2d, v10.2d, v0.2d
-	WORD $0x4e69d421 // fadd v1.2d, v1.2d, v9.2d
-	WORD $0x4e69d480 // fadd v0.2d, v4.2d, v9.2d
-	WORD $0x4e63d423 // fadd v3.2d, v1.2d, v3.2d
-	WORD $0x4e62d402 // fadd v2.2d, v0.2d, v2.2d
-	WORD $0x6e68dda1 // fmul v1.2d, v13.2d, v8.2d
-	WORD $0x6e68dd80 // fmul v0.2d, v12.2d, v8.2d
-	WORD $0x6e6bdc63 // fmul v3.2d, v3.2d, v11.2d
-	WORD $0x6e6adc42 // fmul v2.2d, v2.2d, v10.2d
-	WORD $0x4e67d421 // fadd v1.2d, v1.2d, v7.2d
-	WORD $0x4e67d400 // fadd v0.2d, v0.2d, v7.2d
-	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
-	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
-	WORD $0x6e61fcc1 // fdiv v1.2d, v6.2d, v1.2d
-	WORD $0x6e60fca0 // fdiv v0.2d, v5.2d, v0.2d
+	WORD $0x6e60dd63 // fmul.2d v3, v11, v0
+	WORD $0x6e60dd42 // fmul.2d v2, v10, v0
+	WORD $0x4e69d421 // fadd.2d v1, v1, v9
+	WORD $0x4e69d480 // fadd.2d v0, v4, v9
+	WORD $0x4e63d423 // fadd.2d v3, v1, v3
+	WORD $0x4e62d402 // fadd.2d v2, v0, v2
+	WORD $0x6e68dda1 // fmul.2d v1, v13, v8
+	WORD $0x6e68dd80 // fmul.2d v0, v12, v8
+	WORD $0x6e6bdc63 // fmul.2d v3, v3, v11
+	WORD $0x6e6adc42 // fmul.2d v2, v2, v10
+	WORD $0x4e67d421 // fadd.2d v1, v1, v7
+	WORD $0x4e67d400 // fadd.2d v0, v0, v7
+	WORD $0x4e61d461 // fadd.2d v1, v3, v1
+	WORD $0x4e60d440 // fadd.2d v0, v2, v0
+	WORD $0x6e61fcc1 // fdiv.2d v1, v6, v1
+	WORD $0x6e60fca0 // fdiv.2d v0, v5, v0
 	FSTPQ (F1, F0), 224(R2)
 	ADD $16, R0, R0
 	SUBS $1, R1, R1
@@ -7701,89 +7701,89 @@ several:
 	FLDPQ 32(R0), (F22, F21)
 	FLDPQ 64(R0), (F20, F19)
 	FLDPQ 96(R0), (F18, F17)
-	WORD $0x6e29dce3 // fmul v3.4s, v7.4s, v9.4s
-	WORD $0x6e29dee2 // fmul v2.4s, v23.4s, v9.4s
+	WORD $0x6e29dce3 // fmul.4s v3, v7, v9
+	WORD $0x6e29dee2 // fmul.4s v2, v23, v9
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e21d470 // fadd v16.4s, v3.4s, v1.4s
-	WORD $0x4e20d44f // fadd v15.4s, v2.4s, v0.4s
-	WORD $0x6e29dec3 // fmul v3.4s, v22.4s, v9.4s
-	WORD $0x6e29dea2 // fmul v2.4s, v21.4s, v9.4s
+	WORD $0x4e21d470 // fadd.4s v16, v3, v1
+	WORD $0x4e20d44f // fadd.4s v15, v2, v0
+	WORD $0x6e29dec3 // fmul.4s v3, v22, v9
+	WORD $0x6e29dea2 // fmul.4s v2, v21, v9
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e21d46e // fadd v14.4s, v3.4s, v1.4s
-	WORD $0x4e20d44d // fadd v13.4s, v2.4s, v0.4s
-	WORD $0x6e29de83 // fmul v3.4s, v20.4s, v9.4s
-	WORD $0x6e29de62 // fmul v2.4s, v19.4s, v9.4s
+	WORD $0x4e21d46e // fadd.4s v14, v3, v1
+	WORD $0x4e20d44d // fadd.4s v13, v2, v0
+	WORD $0x6e29de83 // fmul.4s v3, v20, v9
+	WORD $0x6e29de62 // fmul.4s v2, v19, v9
 	FLDPQ 64(R2), (F1, F0)
-	WORD $0x4e21d466 // fadd v6.4s, v3.4s, v1.4s
-	WORD $0x4e20d445 // fadd v5.4s, v2.4s, v0.4s
-	WORD $0x6e29de43 // fmul v3.4s, v18.4s, v9.4s
-	WORD $0x6e29de22 // fmul v2.4s, v17.4s, v9.4s
+	WORD $0x4e21d466 // fadd.4s v6, v3, v1
+	WORD $0x4e20d445 // fadd.4s v5, v2, v0
+	WORD $0x6e29de43 // fmul.4s v3, v18, v9
+	WORD $0x6e29de22 // fmul.4s v2, v17, v9
 	FLDPQ 96(R2), (F1, F0)
-	WORD $0x4e21d464 // fadd v4.4s, v3.4s, v1.4s
-	WORD $0x4e20d443 // fadd v3.4s, v2.4s, v0.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x6e2adee2 // fmul v2.4s, v23.4s, v10.4s
-	WORD $0x6e2bde01 // fmul v1.4s, v16.4s, v11.4s
-	WORD $0x6e2bdde0 // fmul v0.4s, v15.4s, v11.4s
-	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e21d464 // fadd.4s v4, v3, v1
+	WORD $0x4e20d443 // fadd.4s v3, v2, v0
+	WORD $0x6e2adce7 // fmul.4s v7, v7, v10
+	WORD $0x6e2adee2 // fmul.4s v2, v23, v10
+	WORD $0x6e2bde01 // fmul.4s v1, v16, v11
+	WORD $0x6e2bdde0 // fmul.4s v0, v15, v11
+	WORD $0x4e27d421 // fadd.4s v1, v1, v7
+	WORD $0x4e22d400 // fadd.4s v0, v0, v2
 	FSTPQ (F1, F0), (R1)
-	WORD $0x6e2adec7 // fmul v7.4s, v22.4s, v10.4s
-	WORD $0x6e2adea2 // fmul v2.4s, v21.4s, v10.4s
-	WORD $0x6e2bddc1 // fmul v1.4s, v14.4s, v11.4s
-	WORD $0x6e2bdda0 // fmul v0.4s, v13.4s, v11.4s
-	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e2adec7 // fmul.4s v7, v22, v10
+	WORD $0x6e2adea2 // fmul.4s v2, v21, v10
+	WORD $0x6e2bddc1 // fmul.4s v1, v14, v11
+	WORD $0x6e2bdda0 // fmul.4s v0, v13, v11
+	WORD $0x4e27d421 // fadd.4s v1, v1, v7
+	WORD $0x4e22d400 // fadd.4s v0, v0, v2
 	FSTPQ (F1, F0), 32(R1)
-	WORD $0x6e2ade87 // fmul v7.4s, v20.4s, v10.4s
-	WORD $0x6e2ade62 // fmul v2.4s, v19.4s, v10.4s
-	WORD $0x6e2bdcc1 // fmul v1.4s, v6.4s, v11.4s
-	WORD $0x6e2bdca0 // fmul v0.4s, v5.4s, v11.4s
-	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e2ade87 // fmul.4s v7, v20, v10
+	WORD $0x6e2ade62 // fmul.4s v2, v19, v10
+	WORD $0x6e2bdcc1 // fmul.4s v1, v6, v11
+	WORD $0x6e2bdca0 // fmul.4s v0, v5, v11
+	WORD $0x4e27d421 // fadd.4s v1, v1, v7
+	WORD $0x4e22d400 // fadd.4s v0, v0, v2
 	FSTPQ (F1, F0), 64(R1)
-	WORD $0x6e2ade47 // fmul v7.4s, v18.4s, v10.4s
-	WORD $0x6e2ade22 // fmul v2.4s, v17.4s, v10.4s
-	WORD $0x6e2bdc81 // fmul v1.4s, v4.4s, v11.4s
-	WORD $0x6e2bdc60 // fmul v0.4s, v3.4s, v11.4s
-	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e2ade47 // fmul.4s v7, v18, v10
+	WORD $0x6e2ade22 // fmul.4s v2, v17, v10
+	WORD $0x6e2bdc81 // fmul.4s v1, v4, v11
+	WORD $0x6e2bdc60 // fmul.4s v0, v3, v11
+	WORD $0x4e27d421 // fadd.4s v1, v1, v7
+	WORD $0x4e22d400 // fadd.4s v0, v0, v2
 	FSTPQ (F1, F0), 96(R1)
-	WORD $0x4e2c1e00 // and v0.16b, v16.16b, v12.16b
-	WORD $0x4e2c1de2 // and v2.16b, v15.16b, v12.16b
-	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
-	WORD $0x4e201de0 // and v0.16b, v15.16b, v0.16b
+	WORD $0x4e2c1e00 // and.16b v0, v16, v12
+	WORD $0x4e2c1de2 // and.16b v2, v15, v12
+	WORD $0x6ea0e500 // fcmgt.4s v0, v8, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea2e500 // fcmgt.4s v0, v8, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4e211e01 // and.16b v1, v16, v1
+	WORD $0x4e201de0 // and.16b v0, v15, v0
 	FSTPQ (F1, F0), (R0)
-	WORD $0x4e2c1dc0 // and v0.16b, v14.16b, v12.16b
-	WORD $0x4e2c1da2 // and v2.16b, v13.16b, v12.16b
-	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4e211dc1 // and v1.16b, v14.16b, v1.16b
-	WORD $0x4e201da0 // and v0.16b, v13.16b, v0.16b
+	WORD $0x4e2c1dc0 // and.16b v0, v14, v12
+	WORD $0x4e2c1da2 // and.16b v2, v13, v12
+	WORD $0x6ea0e500 // fcmgt.4s v0, v8, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea2e500 // fcmgt.4s v0, v8, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4e211dc1 // and.16b v1, v14, v1
+	WORD $0x4e201da0 // and.16b v0, v13, v0
 	FSTPQ (F1, F0), 32(R0)
-	WORD $0x4e2c1cc0 // and v0.16b, v6.16b, v12.16b
-	WORD $0x4e2c1ca2 // and v2.16b, v5.16b, v12.16b
-	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
-	WORD $0x4e201ca0 // and v0.16b, v5.16b, v0.16b
+	WORD $0x4e2c1cc0 // and.16b v0, v6, v12
+	WORD $0x4e2c1ca2 // and.16b v2, v5, v12
+	WORD $0x6ea0e500 // fcmgt.4s v0, v8, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea2e500 // fcmgt.4s v0, v8, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4e211cc1 // and.16b v1, v6, v1
+	WORD $0x4e201ca0 // and.16b v0, v5, v0
 	FSTPQ (F1, F0), 64(R0)
-	WORD $0x4e2c1c80 // and v0.16b, v4.16b, v12.16b
-	WORD $0x4e2c1c62 // and v2.16b, v3.16b, v12.16b
-	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
-	WORD $0x4e201c60 // and v0.16b, v3.16b, v0.16b
+	WORD $0x4e2c1c80 // and.16b v0, v4, v12
+	WORD $0x4e2c1c62 // and.16b v2, v3, v12
+	WORD $0x6ea0e500 // fcmgt.4s v0, v8, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea2e500 // fcmgt.4s v0, v8, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4e211c81 // and.16b v1, v4, v1
+	WORD $0x4e201c60 // and.16b v0, v3, v0
 	FSTPQ (F1, F0), 96(R0)
 	ADD $128, R0, R0
 	ADD $128, R1, R1
@@ -7795,26 +7795,26 @@ one:
 	CMP $8, R3
 	BLT end
 	FLDPQ (R0), (F7, F6)
-	WORD $0x6e29dce3 // fmul v3.4s, v7.4s, v9.4s
-	WORD $0x6e29dcc2 // fmul v2.4s, v6.4s, v9.4s
+	WORD $0x6e29dce3 // fmul.4s v3, v7, v9
+	WORD $0x6e29dcc2 // fmul.4s v2, v6, v9
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
-	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
-	WORD $0x6e2adce3 // fmul v3.4s, v7.4s, v10.4s
-	WORD $0x6e2adcc2 // fmul v2.4s, v6.4s, v10.4s
-	WORD $0x6e2bdca1 // fmul v1.4s, v5.4s, v11.4s
-	WORD $0x6e2bdc80 // fmul v0.4s, v4.4s, v11.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e21d465 // fadd.4s v5, v3, v1
+	WORD $0x4e20d444 // fadd.4s v4, v2, v0
+	WORD $0x6e2adce3 // fmul.4s v3, v7, v10
+	WORD $0x6e2adcc2 // fmul.4s v2, v6, v10
+	WORD $0x6e2bdca1 // fmul.4s v1, v5, v11
+	WORD $0x6e2bdc80 // fmul.4s v0, v4, v11
+	WORD $0x4e23d421 // fadd.4s v1, v1, v3
+	WORD $0x4e22d400 // fadd.4s v0, v0, v2
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4e2c1ca0 // and v0.16b, v5.16b, v12.16b
-	WORD $0x4e2c1c82 // and v2.16b, v4.16b, v12.16b
-	WORD $0x6ea0e500 // fcmgt v0.4s, v8.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea2e500 // fcmgt v0.4s, v8.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4e211ca1 // and v1.16b, v5.16b, v1.16b
-	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
+	WORD $0x4e2c1ca0 // and.16b v0, v5, v12
+	WORD $0x4e2c1c82 // and.16b v2, v4, v12
+	WORD $0x6ea0e500 // fcmgt.4s v0, v8, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea2e500 // fcmgt.4s v0, v8, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4e211ca1 // and.16b v1, v5, v1
+	WORD $0x4e201c80 // and.16b v0, v4, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -7857,132 +7857,132 @@ sample6:
 	FMOVQ (R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ef5d424 // fsub v4.2d, v1.2d, v21.2d
-	WORD $0x4ef4d403 // fsub v3.2d, v0.2d, v20.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ef5d424 // fsub.2d v4, v1, v21
+	WORD $0x4ef4d403 // fsub.2d v3, v0, v20
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d6b5 // fadd v21.2d, v21.2d, v1.2d
-	WORD $0x4e60d694 // fadd v20.2d, v20.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d6b5 // fadd.2d v21, v21, v1
+	WORD $0x4e60d694 // fadd.2d v20, v20, v0
 	WORD $0x0e616aa0 // fcvtn v0.2s, v21.2d
 	WORD $0x4e616a80 // fcvtn2 v0.4s, v20.2d
 	FMOVQ F0, (R0)
 	FMOVQ 16(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ef3d424 // fsub v4.2d, v1.2d, v19.2d
-	WORD $0x4ef2d403 // fsub v3.2d, v0.2d, v18.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ef3d424 // fsub.2d v4, v1, v19
+	WORD $0x4ef2d403 // fsub.2d v3, v0, v18
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d673 // fadd v19.2d, v19.2d, v1.2d
-	WORD $0x4e60d652 // fadd v18.2d, v18.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d673 // fadd.2d v19, v19, v1
+	WORD $0x4e60d652 // fadd.2d v18, v18, v0
 	WORD $0x0e616a60 // fcvtn v0.2s, v19.2d
 	WORD $0x4e616a40 // fcvtn2 v0.4s, v18.2d
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ef1d424 // fsub v4.2d, v1.2d, v17.2d
-	WORD $0x4ef0d403 // fsub v3.2d, v0.2d, v16.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ef1d424 // fsub.2d v4, v1, v17
+	WORD $0x4ef0d403 // fsub.2d v3, v0, v16
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d631 // fadd v17.2d, v17.2d, v1.2d
-	WORD $0x4e60d610 // fadd v16.2d, v16.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d631 // fadd.2d v17, v17, v1
+	WORD $0x4e60d610 // fadd.2d v16, v16, v0
 	WORD $0x0e616a20 // fcvtn v0.2s, v17.2d
 	WORD $0x4e616a00 // fcvtn2 v0.4s, v16.2d
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
-	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eefd424 // fsub.2d v4, v1, v15
+	WORD $0x4eeed403 // fsub.2d v3, v0, v14
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
-	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ef // fadd.2d v15, v15, v1
+	WORD $0x4e60d5ce // fadd.2d v14, v14, v0
 	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
 	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
 	FMOVQ F0, 48(R0)
 	FMOVQ 64(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
-	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eedd424 // fsub.2d v4, v1, v13
+	WORD $0x4eecd403 // fsub.2d v3, v0, v12
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
-	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ad // fadd.2d v13, v13, v1
+	WORD $0x4e60d58c // fadd.2d v12, v12, v0
 	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
 	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
 	FMOVQ F0, 64(R0)
 	FMOVQ 80(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
-	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ee6d424 // fsub.2d v4, v1, v6
+	WORD $0x4ee5d403 // fsub.2d v3, v0, v5
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
-	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d4c6 // fadd.2d v6, v6, v1
+	WORD $0x4e60d4a5 // fadd.2d v5, v5, v0
 	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
 	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
 	FMOVQ F0, 80(R0)
@@ -8008,110 +8008,110 @@ sample5:
 	FMOVQ (R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ef3d424 // fsub v4.2d, v1.2d, v19.2d
-	WORD $0x4ef2d403 // fsub v3.2d, v0.2d, v18.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ef3d424 // fsub.2d v4, v1, v19
+	WORD $0x4ef2d403 // fsub.2d v3, v0, v18
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d673 // fadd v19.2d, v19.2d, v1.2d
-	WORD $0x4e60d652 // fadd v18.2d, v18.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d673 // fadd.2d v19, v19, v1
+	WORD $0x4e60d652 // fadd.2d v18, v18, v0
 	WORD $0x0e616a60 // fcvtn v0.2s, v19.2d
 	WORD $0x4e616a40 // fcvtn2 v0.4s, v18.2d
 	FMOVQ F0, (R0)
 	FMOVQ 16(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ef1d424 // fsub v4.2d, v1.2d, v17.2d
-	WORD $0x4ef0d403 // fsub v3.2d, v0.2d, v16.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ef1d424 // fsub.2d v4, v1, v17
+	WORD $0x4ef0d403 // fsub.2d v3, v0, v16
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d631 // fadd v17.2d, v17.2d, v1.2d
-	WORD $0x4e60d610 // fadd v16.2d, v16.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d631 // fadd.2d v17, v17, v1
+	WORD $0x4e60d610 // fadd.2d v16, v16, v0
 	WORD $0x0e616a20 // fcvtn v0.2s, v17.2d
 	WORD $0x4e616a00 // fcvtn2 v0.4s, v16.2d
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
-	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eefd424 // fsub.2d v4, v1, v15
+	WORD $0x4eeed403 // fsub.2d v3, v0, v14
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
-	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ef // fadd.2d v15, v15, v1
+	WORD $0x4e60d5ce // fadd.2d v14, v14, v0
 	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
 	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
-	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eedd424 // fsub.2d v4, v1, v13
+	WORD $0x4eecd403 // fsub.2d v3, v0, v12
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
-	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ad // fadd.2d v13, v13, v1
+	WORD $0x4e60d58c // fadd.2d v12, v12, v0
 	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
 	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
 	FMOVQ F0, 48(R0)
 	FMOVQ 64(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
-	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ee6d424 // fsub.2d v4, v1, v6
+	WORD $0x4ee5d403 // fsub.2d v3, v0, v5
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
-	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d4c6 // fadd.2d v6, v6, v1
+	WORD $0x4e60d4a5 // fadd.2d v5, v5, v0
 	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
 	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
 	FMOVQ F0, 64(R0)
@@ -8135,88 +8135,88 @@ sample4:
 	FMOVQ (R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ef1d424 // fsub v4.2d, v1.2d, v17.2d
-	WORD $0x4ef0d403 // fsub v3.2d, v0.2d, v16.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ef1d424 // fsub.2d v4, v1, v17
+	WORD $0x4ef0d403 // fsub.2d v3, v0, v16
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d631 // fadd v17.2d, v17.2d, v1.2d
-	WORD $0x4e60d610 // fadd v16.2d, v16.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d631 // fadd.2d v17, v17, v1
+	WORD $0x4e60d610 // fadd.2d v16, v16, v0
 	WORD $0x0e616a20 // fcvtn v0.2s, v17.2d
 	WORD $0x4e616a00 // fcvtn2 v0.4s, v16.2d
 	FMOVQ F0, (R0)
 	FMOVQ 16(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
-	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eefd424 // fsub.2d v4, v1, v15
+	WORD $0x4eeed403 // fsub.2d v3, v0, v14
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
-	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ef // fadd.2d v15, v15, v1
+	WORD $0x4e60d5ce // fadd.2d v14, v14, v0
 	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
 	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
-	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eedd424 // fsub.2d v4, v1, v13
+	WORD $0x4eecd403 // fsub.2d v3, v0, v12
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
-	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ad // fadd.2d v13, v13, v1
+	WORD $0x4e60d58c // fadd.2d v12, v12, v0
 	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
 	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
-	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ee6d424 // fsub.2d v4, v1, v6
+	WORD $0x4ee5d403 // fsub.2d v3, v0, v5
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
-	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d4c6 // fadd.2d v6, v6, v1
+	WORD $0x4e60d4a5 // fadd.2d v5, v5, v0
 	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
 	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
 	FMOVQ F0, 48(R0)
@@ -8238,66 +8238,66 @@ sample3:
 	FMOVQ (R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eefd424 // fsub v4.2d, v1.2d, v15.2d
-	WORD $0x4eeed403 // fsub v3.2d, v0.2d, v14.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eefd424 // fsub.2d v4, v1, v15
+	WORD $0x4eeed403 // fsub.2d v3, v0, v14
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
-	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ef // fadd.2d v15, v15, v1
+	WORD $0x4e60d5ce // fadd.2d v14, v14, v0
 	WORD $0x0e6169e0 // fcvtn v0.2s, v15.2d
 	WORD $0x4e6169c0 // fcvtn2 v0.4s, v14.2d
 	FMOVQ F0, (R0)
 	FMOVQ 16(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
-	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eedd424 // fsub.2d v4, v1, v13
+	WORD $0x4eecd403 // fsub.2d v3, v0, v12
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
-	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ad // fadd.2d v13, v13, v1
+	WORD $0x4e60d58c // fadd.2d v12, v12, v0
 	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
 	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
-	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ee6d424 // fsub.2d v4, v1, v6
+	WORD $0x4ee5d403 // fsub.2d v3, v0, v5
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
-	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d4c6 // fadd.2d v6, v6, v1
+	WORD $0x4e60d4a5 // fadd.2d v5, v5, v0
 	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
 	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
 	FMOVQ F0, 32(R0)
@@ -8317,44 +8317,44 @@ sample2:
 	FMOVQ (R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4eedd424 // fsub v4.2d, v1.2d, v13.2d
-	WORD $0x4eecd403 // fsub v3.2d, v0.2d, v12.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4eedd424 // fsub.2d v4, v1, v13
+	WORD $0x4eecd403 // fsub.2d v3, v0, v12
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
-	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d5ad // fadd.2d v13, v13, v1
+	WORD $0x4e60d58c // fadd.2d v12, v12, v0
 	WORD $0x0e6169a0 // fcvtn v0.2s, v13.2d
 	WORD $0x4e616980 // fcvtn2 v0.4s, v12.2d
 	FMOVQ F0, (R0)
 	FMOVQ 16(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
-	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ee6d424 // fsub.2d v4, v1, v6
+	WORD $0x4ee5d403 // fsub.2d v3, v0, v5
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
-	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d4c6 // fadd.2d v6, v6, v1
+	WORD $0x4e60d4a5 // fadd.2d v5, v5, v0
 	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
 	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
 	FMOVQ F0, 16(R0)
@@ -8372,22 +8372,22 @@ sample1:
 	FMOVQ (R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e2b1c21 // and v1.16b, v1.16b, v11.16b
-	WORD $0x4e2b1c00 // and v0.16b, v0.16b, v11.16b
-	WORD $0x4ee6d424 // fsub v4.2d, v1.2d, v6.2d
-	WORD $0x4ee5d403 // fsub v3.2d, v0.2d, v5.2d
+	WORD $0x4e2b1c21 // and.16b v1, v1, v11
+	WORD $0x4e2b1c00 // and.16b v0, v0, v11
+	WORD $0x4ee6d424 // fsub.2d v4, v1, v6
+	WORD $0x4ee5d403 // fsub.2d v3, v0, v5
 
 	// With a step of 0 or NaN, both coefficients give the same.
-	WORD $0x4f410480 // sshr v0.2d, v4.2d, #63
+	WORD $0x4f410480 // sshr.2d v0, v4, #63
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ea01d02 // bit v2.16b, v8.16b, v0.16b
-	WORD $0x4f410461 // sshr v1.2d, v3.2d, #63
+	WORD $0x6ea01d02 // bit.16b v2, v8, v0
+	WORD $0x4f410461 // sshr.2d v1, v3, #63
 	WORD $0x4ea91d20 // mov v0.16b, v9.16b
-	WORD $0x6ea11ce0 // bit v0.16b, v7.16b, v1.16b
-	WORD $0x6e62dc81 // fmul v1.2d, v4.2d, v2.2d
-	WORD $0x6e60dc60 // fmul v0.2d, v3.2d, v0.2d
-	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
-	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x6ea11ce0 // bit.16b v0, v7, v1
+	WORD $0x6e62dc81 // fmul.2d v1, v4, v2
+	WORD $0x6e60dc60 // fmul.2d v0, v3, v0
+	WORD $0x4e61d4c6 // fadd.2d v6, v6, v1
+	WORD $0x4e60d4a5 // fadd.2d v5, v5, v0
 	WORD $0x0e6168c0 // fcvtn v0.2s, v6.2d
 	WORD $0x4e6168a0 // fcvtn2 v0.4s, v5.2d
 	FMOVQ F0, (R0)
@@ -8416,105 +8416,105 @@ TEXT ·reduceSIMD(SB), NOSPLIT, $0-32
 
 vector:
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4e321c23 // and v3.16b, v1.16b, v18.16b
-	WORD $0x4e321c02 // and v2.16b, v0.16b, v18.16b
+	WORD $0x4e321c23 // and.16b v3, v1, v18
+	WORD $0x4e321c02 // and.16b v2, v0, v18
 
 	// A NaN stays, because it is the second operand.
 	FLDPQ (R3), (F1, F0)
-	WORD $0x4e23f427 // fmax v7.4s, v1.4s, v3.4s
-	WORD $0x4e22f405 // fmax v5.4s, v0.4s, v2.4s
+	WORD $0x4e23f427 // fmax.4s v7, v1, v3
+	WORD $0x4e22f405 // fmax.4s v5, v0, v2
 
 	// x = (1+t)·2^e
-	WORD $0x6eb184e3 // sub v3.4s, v7.4s, v17.4s
-	WORD $0x6eb184a2 // sub v2.4s, v5.4s, v17.4s
-	WORD $0x4f290461 // sshr v1.4s, v3.4s, #23
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4e21d826 // scvtf v6.4s, v1.4s
-	WORD $0x4e21d804 // scvtf v4.4s, v0.4s
-	WORD $0x4e301c61 // and v1.16b, v3.16b, v16.16b
-	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
-	WORD $0x4eb18421 // add v1.4s, v1.4s, v17.4s
-	WORD $0x4eb18400 // add v0.4s, v0.4s, v17.4s
-	WORD $0x4eafd429 // fsub v9.4s, v1.4s, v15.4s
-	WORD $0x4eafd408 // fsub v8.4s, v0.4s, v15.4s
+	WORD $0x6eb184e3 // sub.4s v3, v7, v17
+	WORD $0x6eb184a2 // sub.4s v2, v5, v17
+	WORD $0x4f290461 // sshr.4s v1, v3, #23
+	WORD $0x4f290440 // sshr.4s v0, v2, #23
+	WORD $0x4e21d826 // scvtf.4s v6, v1
+	WORD $0x4e21d804 // scvtf.4s v4, v0
+	WORD $0x4e301c61 // and.16b v1, v3, v16
+	WORD $0x4e301c40 // and.16b v0, v2, v16
+	WORD $0x4eb18421 // add.4s v1, v1, v17
+	WORD $0x4eb18400 // add.4s v0, v0, v17
+	WORD $0x4eafd429 // fsub.4s v9, v1, v15
+	WORD $0x4eafd408 // fsub.4s v8, v0, v15
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 272(R26), F2
 	FMOVQ 288(R26), F1
 	FMOVQ 288(R26), F0
-	WORD $0x4e22cd21 // fmla v1.4s, v9.4s, v2.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e22cd21 // fmla.4s v1, v9, v2
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 304(R26), F3
 	FMOVQ 304(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 320(R26), F1
 	FMOVQ 320(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 336(R26), F3
 	FMOVQ 336(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 352(R26), F1
 	FMOVQ 352(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 368(R26), F3
 	FMOVQ 368(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 384(R26), F1
 	FMOVQ 384(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
-	WORD $0x6e29dd23 // fmul v3.4s, v9.4s, v9.4s
-	WORD $0x6e28dd02 // fmul v2.4s, v8.4s, v8.4s
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD $0x4e26cdc1 // fmla v1.4s, v14.4s, v6.4s
-	WORD $0x4e24cdc0 // fmla v0.4s, v14.4s, v4.4s
-	WORD $0x4ea3cda1 // fmls v1.4s, v13.4s, v3.4s
-	WORD $0x4ea2cda0 // fmls v0.4s, v13.4s, v2.4s
-	WORD $0x4e29d423 // fadd v3.4s, v1.4s, v9.4s
-	WORD $0x4e28d402 // fadd v2.4s, v0.4s, v8.4s
-	WORD $0x4e26cd83 // fmla v3.4s, v12.4s, v6.4s
-	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
-	WORD $0x6ea7e560 // fcmgt v0.4s, v11.4s, v7.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea5e560 // fcmgt v0.4s, v11.4s, v5.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11c61 // orr v1.16b, v3.16b, v1.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
-	WORD $0x6e2adc23 // fmul v3.4s, v1.4s, v10.4s
-	WORD $0x6e2adc02 // fmul v2.4s, v0.4s, v10.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
+	WORD $0x6e29dd23 // fmul.4s v3, v9, v9
+	WORD $0x6e28dd02 // fmul.4s v2, v8, v8
+	WORD $0x6e29dc21 // fmul.4s v1, v1, v9
+	WORD $0x6e28dc00 // fmul.4s v0, v0, v8
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e22dc00 // fmul.4s v0, v0, v2
+	WORD $0x4e26cdc1 // fmla.4s v1, v14, v6
+	WORD $0x4e24cdc0 // fmla.4s v0, v14, v4
+	WORD $0x4ea3cda1 // fmls.4s v1, v13, v3
+	WORD $0x4ea2cda0 // fmls.4s v0, v13, v2
+	WORD $0x4e29d423 // fadd.4s v3, v1, v9
+	WORD $0x4e28d402 // fadd.4s v2, v0, v8
+	WORD $0x4e26cd83 // fmla.4s v3, v12, v6
+	WORD $0x4e24cd82 // fmla.4s v2, v12, v4
+	WORD $0x6ea7e560 // fcmgt.4s v0, v11, v7
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea5e560 // fcmgt.4s v0, v11, v5
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11c61 // orr.16b v1, v3, v1
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
+	WORD $0x6e2adc23 // fmul.4s v3, v1, v10
+	WORD $0x6e2adc02 // fmul.4s v2, v0, v10
 	FLDPQ 32(R3), (F1, F0)
-	WORD $0x4ea1d469 // fsub v9.4s, v3.4s, v1.4s
-	WORD $0x4ea0d448 // fsub v8.4s, v2.4s, v0.4s
+	WORD $0x4ea1d469 // fsub.4s v9, v3, v1
+	WORD $0x4ea0d448 // fsub.4s v8, v2, v0
 	FLDPQ 64(R3), (F7, F6)
-	WORD $0x4e27d522 // fadd v2.4s, v9.4s, v7.4s
-	WORD $0x4e26d501 // fadd v1.4s, v8.4s, v6.4s
+	WORD $0x4e27d522 // fadd.4s v2, v9, v7
+	WORD $0x4e26d501 // fadd.4s v1, v8, v6
 	WORD $0x4f000400 // movi v0.4s, #0
 
 	// A NaN stays again.
-	WORD $0x4e22f403 // fmax v3.4s, v0.4s, v2.4s
-	WORD $0x4e21f402 // fmax v2.4s, v0.4s, v1.4s
+	WORD $0x4e22f403 // fmax.4s v3, v0, v2
+	WORD $0x4e21f402 // fmax.4s v2, v0, v1
 	FLDPQ 96(R3), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
-	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
-	WORD $0x6ea7e520 // fcmgt v0.4s, v9.4s, v7.4s
-	WORD $0x6e205803 // mvn v3.16b, v0.16b
-	WORD $0x6ea6e500 // fcmgt v0.4s, v8.4s, v6.4s
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x6e23dc25 // fmul.4s v5, v1, v3
+	WORD $0x6e22dc04 // fmul.4s v4, v0, v2
+	WORD $0x6ea7e520 // fcmgt.4s v0, v9, v7
+	WORD $0x6e205803 // mvn.16b v3, v0
+	WORD $0x6ea6e500 // fcmgt.4s v0, v8, v6
+	WORD $0x6e205802 // mvn.16b v2, v0
 	FLDPQ 128(R3), (F1, F0)
-	WORD $0x6e21dd21 // fmul v1.4s, v9.4s, v1.4s
-	WORD $0x6e20dd00 // fmul v0.4s, v8.4s, v0.4s
-	WORD $0x6ea31ca1 // bit v1.16b, v5.16b, v3.16b
-	WORD $0x6ea21c80 // bit v0.16b, v4.16b, v2.16b
+	WORD $0x6e21dd21 // fmul.4s v1, v9, v1
+	WORD $0x6e20dd00 // fmul.4s v0, v8, v0
+	WORD $0x6ea31ca1 // bit.16b v1, v5, v3
+	WORD $0x6ea21c80 // bit.16b v0, v4, v2
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -8541,19 +8541,19 @@ sample2:
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FLDPQ (R5), (F1, F0)
-	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
-	WORD $0x6e60dc44 // fmul v4.2d, v2.2d, v0.2d
+	WORD $0x6e61dc65 // fmul.2d v5, v3, v1
+	WORD $0x6e60dc44 // fmul.2d v4, v2, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6e61dc63 // fmul.2d v3, v3, v1
+	WORD $0x6e60dc42 // fmul.2d v2, v2, v0
 	FLDPQ 64(R5), (F1, F0)
-	WORD $0x4e69cc25 // fmla v5.2d, v1.2d, v9.2d
-	WORD $0x4e68cc04 // fmla v4.2d, v0.2d, v8.2d
+	WORD $0x4e69cc25 // fmla.2d v5, v1, v9
+	WORD $0x4e68cc04 // fmla.2d v4, v0, v8
 	FLDPQ 96(R5), (F1, F0)
-	WORD $0x4e69cc23 // fmla v3.2d, v1.2d, v9.2d
-	WORD $0x4e68cc02 // fmla v2.2d, v0.2d, v8.2d
-	WORD $0x4e65f469 // fmax v9.2d, v3.2d, v5.2d
-	WORD $0x4e64f448 // fmax v8.2d, v2.2d, v4.2d
+	WORD $0x4e69cc23 // fmla.2d v3, v1, v9
+	WORD $0x4e68cc02 // fmla.2d v2, v0, v8
+	WORD $0x4e65f469 // fmax.2d v9, v3, v5
+	WORD $0x4e64f448 // fmax.2d v8, v2, v4
 	WORD $0x0e616920 // fcvtn v0.2s, v9.2d
 	WORD $0x4e616900 // fcvtn2 v0.4s, v8.2d
 	FMOVQ F0, (R0)
@@ -8561,19 +8561,19 @@ sample2:
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FLDPQ (R5), (F1, F0)
-	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
-	WORD $0x6e60dc44 // fmul v4.2d, v2.2d, v0.2d
+	WORD $0x6e61dc65 // fmul.2d v5, v3, v1
+	WORD $0x6e60dc44 // fmul.2d v4, v2, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6e61dc63 // fmul.2d v3, v3, v1
+	WORD $0x6e60dc42 // fmul.2d v2, v2, v0
 	FLDPQ 64(R5), (F1, F0)
-	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
-	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	WORD $0x4e67cc25 // fmla.2d v5, v1, v7
+	WORD $0x4e66cc04 // fmla.2d v4, v0, v6
 	FLDPQ 96(R5), (F1, F0)
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
-	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
-	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc02 // fmla.2d v2, v0, v6
+	WORD $0x4e65f467 // fmax.2d v7, v3, v5
+	WORD $0x4e64f446 // fmax.2d v6, v2, v4
 	WORD $0x0e6168e0 // fcvtn v0.2s, v7.2d
 	WORD $0x4e6168c0 // fcvtn2 v0.4s, v6.2d
 	FMOVQ F0, 16(R0)
@@ -8592,19 +8592,19 @@ sample1:
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FLDPQ (R5), (F1, F0)
-	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
-	WORD $0x6e60dc44 // fmul v4.2d, v2.2d, v0.2d
+	WORD $0x6e61dc65 // fmul.2d v5, v3, v1
+	WORD $0x6e60dc44 // fmul.2d v4, v2, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x6e61dc63 // fmul v3.2d, v3.2d, v1.2d
-	WORD $0x6e60dc42 // fmul v2.2d, v2.2d, v0.2d
+	WORD $0x6e61dc63 // fmul.2d v3, v3, v1
+	WORD $0x6e60dc42 // fmul.2d v2, v2, v0
 	FLDPQ 64(R5), (F1, F0)
-	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
-	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	WORD $0x4e67cc25 // fmla.2d v5, v1, v7
+	WORD $0x4e66cc04 // fmla.2d v4, v0, v6
 	FLDPQ 96(R5), (F1, F0)
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
-	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
-	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc02 // fmla.2d v2, v0, v6
+	WORD $0x4e65f467 // fmax.2d v7, v3, v5
+	WORD $0x4e64f446 // fmax.2d v6, v2, v4
 	WORD $0x0e6168e0 // fcvtn v0.2s, v7.2d
 	WORD $0x4e6168c0 // fcvtn2 v0.4s, v6.2d
 	FMOVQ F0, (R0)
@@ -8630,77 +8630,77 @@ TEXT ·amplifySIMD(SB), NOSPLIT, $0-40
 vector:
 	FLDPQ (R2), (F2, F3)
 	FLDPQ 160(R4), (F1, F0)
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e21dc42 // fmul.4s v2, v2, v1
+	WORD $0x6e20dc63 // fmul.4s v3, v3, v0
 	FLDPQ 192(R4), (F1, F0)
-	WORD $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
+	WORD $0x4ea2d422 // fsub.4s v2, v1, v2
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 480(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 496(R26), F0
-	WORD $0x4ea2f40b // fmin v11.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40a // fmin v10.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40b // fmin.4s v11, v0, v2
+	WORD $0x4ea1f40a // fmin.4s v10, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e26dd61 // fmul v1.4s, v11.4s, v6.4s
-	WORD $0x6e26dd40 // fmul v0.4s, v10.4s, v6.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5cceb // fmls v11.4s, v7.4s, v5.4s
-	WORD $0x4ea4ccea // fmls v10.4s, v7.4s, v4.4s
-	WORD $0x4ea5cd0b // fmls v11.4s, v8.4s, v5.4s
-	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
+	WORD $0x6e26dd61 // fmul.4s v1, v11, v6
+	WORD $0x6e26dd40 // fmul.4s v0, v10, v6
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5cceb // fmls.4s v11, v7, v5
+	WORD $0x4ea4ccea // fmls.4s v10, v7, v4
+	WORD $0x4ea5cd0b // fmls.4s v11, v8, v5
+	WORD $0x4ea4cd0a // fmls.4s v10, v8, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 528(R26), F0
 	FMOVQ 544(R26), F3
 	FMOVQ 544(R26), F2
-	WORD $0x4e20cd63 // fmla v3.4s, v11.4s, v0.4s
-	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e20cd63 // fmla.4s v3, v11, v0
+	WORD $0x4e20cd42 // fmla.4s v2, v10, v0
 	FMOVQ 560(R26), F1
 	FMOVQ 560(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
 	FMOVQ 576(R26), F3
 	FMOVQ 576(R26), F2
-	WORD $0x4e21cd63 // fmla v3.4s, v11.4s, v1.4s
-	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e21cd63 // fmla.4s v3, v11, v1
+	WORD $0x4e20cd42 // fmla.4s v2, v10, v0
 	FMOVQ 592(R26), F1
 	FMOVQ 592(R26), F0
-	WORD $0x4e23cd61 // fmla v1.4s, v11.4s, v3.4s
-	WORD $0x4e22cd40 // fmla v0.4s, v10.4s, v2.4s
-	WORD $0x6e2bdc21 // fmul v1.4s, v1.4s, v11.4s
-	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
-	WORD $0x4e21cd6b // fmla v11.4s, v11.4s, v1.4s
-	WORD $0x4e20cd4a // fmla v10.4s, v10.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cd61 // fmla.4s v1, v11, v3
+	WORD $0x4e22cd40 // fmla.4s v0, v10, v2
+	WORD $0x6e2bdc21 // fmul.4s v1, v1, v11
+	WORD $0x6e2adc00 // fmul.4s v0, v0, v10
+	WORD $0x4e21cd6b // fmla.4s v11, v11, v1
+	WORD $0x4e20cd4a // fmla.4s v10, v10, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e29d563 // fadd v3.4s, v11.4s, v9.4s
-	WORD $0x4e29d542 // fadd v2.4s, v10.4s, v9.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea98421 // add v1.4s, v1.4s, v9.4s
-	WORD $0x4ea98400 // add v0.4s, v0.4s, v9.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4ea98421 // add v1.4s, v1.4s, v9.4s
-	WORD $0x4ea98400 // add v0.4s, v0.4s, v9.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x4e29d563 // fadd.4s v3, v11, v9
+	WORD $0x4e29d542 // fadd.4s v2, v10, v9
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea98421 // add.4s v1, v1, v9
+	WORD $0x4ea98400 // add.4s v0, v0, v9
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4ea98421 // add.4s v1, v1, v9
+	WORD $0x4ea98400 // add.4s v0, v0, v9
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ (R1), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -8725,90 +8725,90 @@ TEXT ·smoothTwoSIMD(SB), NOSPLIT, $0-40
 	FMOVD 8(R3), F0
 	WORD $0x4e080400 // dup v0.2d, v0.d[0]
 	WORD $0x4ea91d28 // mov v8.16b, v9.16b
-	WORD $0x6ea21c08 // bit v8.16b, v0.16b, v2.16b
-	WORD $0x6ea11c09 // bit v9.16b, v0.16b, v1.16b
+	WORD $0x6ea21c08 // bit.16b v8, v0, v2
+	WORD $0x6ea11c09 // bit.16b v9, v0, v1
 
 samples:
 	FMOVQ (R0), F15
 	FMOVQ (R1), F14
-	WORD $0x4ece39e0 // zip1 v0.2d, v15.2d, v14.2d
+	WORD $0x4ece39e0 // zip1.2d v0, v15, v14
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc6b // fmul v11.2d, v3.2d, v1.2d
-	WORD $0x6e60dc4a // fmul v10.2d, v2.2d, v0.2d
+	WORD $0x6e61dc6b // fmul.2d v11, v3, v1
+	WORD $0x6e60dc4a // fmul.2d v10, v2, v0
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc67 // fmul v7.2d, v3.2d, v1.2d
-	WORD $0x6e60dc46 // fmul v6.2d, v2.2d, v0.2d
-	WORD $0x4ecb3965 // zip1 v5.2d, v11.2d, v11.2d
-	WORD $0x4eca3944 // zip1 v4.2d, v10.2d, v10.2d
-	WORD $0x4ec738e3 // zip1 v3.2d, v7.2d, v7.2d
-	WORD $0x4ec638c2 // zip1 v2.2d, v6.2d, v6.2d
+	WORD $0x6e61dc67 // fmul.2d v7, v3, v1
+	WORD $0x6e60dc46 // fmul.2d v6, v2, v0
+	WORD $0x4ecb3965 // zip1.2d v5, v11, v11
+	WORD $0x4eca3944 // zip1.2d v4, v10, v10
+	WORD $0x4ec738e3 // zip1.2d v3, v7, v7
+	WORD $0x4ec638c2 // zip1.2d v2, v6, v6
 	FLDPQ 64(R4), (F1, F0)
-	WORD $0x4e68cc25 // fmla v5.2d, v1.2d, v8.2d
-	WORD $0x4e69cc04 // fmla v4.2d, v0.2d, v9.2d
+	WORD $0x4e68cc25 // fmla.2d v5, v1, v8
+	WORD $0x4e69cc04 // fmla.2d v4, v0, v9
 	FLDPQ 96(R4), (F1, F0)
-	WORD $0x4e68cc23 // fmla v3.2d, v1.2d, v8.2d
-	WORD $0x4e69cc02 // fmla v2.2d, v0.2d, v9.2d
-	WORD $0x4e65f469 // fmax v9.2d, v3.2d, v5.2d
-	WORD $0x4e64f448 // fmax v8.2d, v2.2d, v4.2d
-	WORD $0x4ecb7965 // zip2 v5.2d, v11.2d, v11.2d
-	WORD $0x4eca7944 // zip2 v4.2d, v10.2d, v10.2d
-	WORD $0x4ec778e3 // zip2 v3.2d, v7.2d, v7.2d
-	WORD $0x4ec678c2 // zip2 v2.2d, v6.2d, v6.2d
+	WORD $0x4e68cc23 // fmla.2d v3, v1, v8
+	WORD $0x4e69cc02 // fmla.2d v2, v0, v9
+	WORD $0x4e65f469 // fmax.2d v9, v3, v5
+	WORD $0x4e64f448 // fmax.2d v8, v2, v4
+	WORD $0x4ecb7965 // zip2.2d v5, v11, v11
+	WORD $0x4eca7944 // zip2.2d v4, v10, v10
+	WORD $0x4ec778e3 // zip2.2d v3, v7, v7
+	WORD $0x4ec678c2 // zip2.2d v2, v6, v6
 	FLDPQ 64(R4), (F1, F0)
-	WORD $0x4e69cc25 // fmla v5.2d, v1.2d, v9.2d
-	WORD $0x4e68cc04 // fmla v4.2d, v0.2d, v8.2d
+	WORD $0x4e69cc25 // fmla.2d v5, v1, v9
+	WORD $0x4e68cc04 // fmla.2d v4, v0, v8
 	FLDPQ 96(R4), (F1, F0)
-	WORD $0x4e69cc23 // fmla v3.2d, v1.2d, v9.2d
-	WORD $0x4e68cc02 // fmla v2.2d, v0.2d, v8.2d
-	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
-	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
-	WORD $0x6eac1ce9 // bit v9.16b, v7.16b, v12.16b
-	WORD $0x6eac1cc8 // bit v8.16b, v6.16b, v12.16b
+	WORD $0x4e69cc23 // fmla.2d v3, v1, v9
+	WORD $0x4e68cc02 // fmla.2d v2, v0, v8
+	WORD $0x4e65f467 // fmax.2d v7, v3, v5
+	WORD $0x4e64f446 // fmax.2d v6, v2, v4
+	WORD $0x6eac1ce9 // bit.16b v9, v7, v12
+	WORD $0x6eac1cc8 // bit.16b v8, v6, v12
 	WORD $0x0e61692d // fcvtn v13.2s, v9.2d
 	WORD $0x4e61690d // fcvtn2 v13.4s, v8.2d
-	WORD $0x4ece79e0 // zip2 v0.2d, v15.2d, v14.2d
+	WORD $0x4ece79e0 // zip2.2d v0, v15, v14
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6e61dc6b // fmul v11.2d, v3.2d, v1.2d
-	WORD $0x6e60dc4a // fmul v10.2d, v2.2d, v0.2d
+	WORD $0x6e61dc6b // fmul.2d v11, v3, v1
+	WORD $0x6e60dc4a // fmul.2d v10, v2, v0
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e61dc69 // fmul v9.2d, v3.2d, v1.2d
-	WORD $0x6e60dc48 // fmul v8.2d, v2.2d, v0.2d
-	WORD $0x4ecb3965 // zip1 v5.2d, v11.2d, v11.2d
-	WORD $0x4eca3944 // zip1 v4.2d, v10.2d, v10.2d
-	WORD $0x4ec93923 // zip1 v3.2d, v9.2d, v9.2d
-	WORD $0x4ec83902 // zip1 v2.2d, v8.2d, v8.2d
+	WORD $0x6e61dc69 // fmul.2d v9, v3, v1
+	WORD $0x6e60dc48 // fmul.2d v8, v2, v0
+	WORD $0x4ecb3965 // zip1.2d v5, v11, v11
+	WORD $0x4eca3944 // zip1.2d v4, v10, v10
+	WORD $0x4ec93923 // zip1.2d v3, v9, v9
+	WORD $0x4ec83902 // zip1.2d v2, v8, v8
 	FLDPQ 64(R4), (F1, F0)
-	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
-	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	WORD $0x4e67cc25 // fmla.2d v5, v1, v7
+	WORD $0x4e66cc04 // fmla.2d v4, v0, v6
 	FLDPQ 96(R4), (F1, F0)
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
-	WORD $0x4e65f467 // fmax v7.2d, v3.2d, v5.2d
-	WORD $0x4e64f446 // fmax v6.2d, v2.2d, v4.2d
-	WORD $0x4ecb7965 // zip2 v5.2d, v11.2d, v11.2d
-	WORD $0x4eca7944 // zip2 v4.2d, v10.2d, v10.2d
-	WORD $0x4ec97923 // zip2 v3.2d, v9.2d, v9.2d
-	WORD $0x4ec87902 // zip2 v2.2d, v8.2d, v8.2d
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc02 // fmla.2d v2, v0, v6
+	WORD $0x4e65f467 // fmax.2d v7, v3, v5
+	WORD $0x4e64f446 // fmax.2d v6, v2, v4
+	WORD $0x4ecb7965 // zip2.2d v5, v11, v11
+	WORD $0x4eca7944 // zip2.2d v4, v10, v10
+	WORD $0x4ec97923 // zip2.2d v3, v9, v9
+	WORD $0x4ec87902 // zip2.2d v2, v8, v8
 	FLDPQ 64(R4), (F1, F0)
-	WORD $0x4e67cc25 // fmla v5.2d, v1.2d, v7.2d
-	WORD $0x4e66cc04 // fmla v4.2d, v0.2d, v6.2d
+	WORD $0x4e67cc25 // fmla.2d v5, v1, v7
+	WORD $0x4e66cc04 // fmla.2d v4, v0, v6
 	FLDPQ 96(R4), (F1, F0)
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc02 // fmla v2.2d, v0.2d, v6.2d
-	WORD $0x4e65f468 // fmax v8.2d, v3.2d, v5.2d
-	WORD $0x4e64f449 // fmax v9.2d, v2.2d, v4.2d
-	WORD $0x6eac1d07 // bit v7.16b, v8.16b, v12.16b
-	WORD $0x6eac1d26 // bit v6.16b, v9.16b, v12.16b
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc02 // fmla.2d v2, v0, v6
+	WORD $0x4e65f468 // fmax.2d v8, v3, v5
+	WORD $0x4e64f449 // fmax.2d v9, v2, v4
+	WORD $0x6eac1d07 // bit.16b v7, v8, v12
+	WORD $0x6eac1d26 // bit.16b v6, v9, v12
 	WORD $0x0e6168e1 // fcvtn v1.2s, v7.2d
 	WORD $0x4e6168c1 // fcvtn2 v1.4s, v6.2d
-	WORD $0x4ec139a0 // zip1 v0.2d, v13.2d, v1.2d
+	WORD $0x4ec139a0 // zip1.2d v0, v13, v1
 	FMOVQ F0, (R0)
 	ADD $16, R0, R0
-	WORD $0x4ec179a0 // zip2 v0.2d, v13.2d, v1.2d
+	WORD $0x4ec179a0 // zip2.2d v0, v13, v1
 	FMOVQ F0, (R1)
 	ADD $16, R1, R1
 	SUBS $4, R2, R2
@@ -8849,305 +8849,305 @@ vector:
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6e61dc67 // fmul v7.2d, v3.2d, v1.2d
-	WORD $0x6e60dc57 // fmul v23.2d, v2.2d, v0.2d
+	WORD $0x6e61dc67 // fmul.2d v7, v3, v1
+	WORD $0x6e60dc57 // fmul.2d v23, v2, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e61dc66 // fmul v6.2d, v3.2d, v1.2d
-	WORD $0x6e60dc48 // fmul v8.2d, v2.2d, v0.2d
+	WORD $0x6e61dc66 // fmul.2d v6, v3, v1
+	WORD $0x6e60dc48 // fmul.2d v8, v2, v0
 	WORD $0x4e0804e5 // dup v5.2d, v7.d[0]
 	WORD $0x4e0804c4 // dup v4.2d, v6.d[0]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
-	WORD $0x4e78cc23 // fmla v3.2d, v1.2d, v24.2d
-	WORD $0x4e79cc05 // fmla v5.2d, v0.2d, v25.2d
+	WORD $0x4e78cc23 // fmla.2d v3, v1, v24
+	WORD $0x4e79cc05 // fmla.2d v5, v0, v25
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e78cc40 // fmla v0.2d, v2.2d, v24.2d
-	WORD $0x4e79cc24 // fmla v4.2d, v1.2d, v25.2d
-	WORD $0x4e63f409 // fmax v9.2d, v0.2d, v3.2d
-	WORD $0x4e65f498 // fmax v24.2d, v4.2d, v5.2d
+	WORD $0x4e78cc40 // fmla.2d v0, v2, v24
+	WORD $0x4e79cc24 // fmla.2d v4, v1, v25
+	WORD $0x4e63f409 // fmax.2d v9, v0, v3
+	WORD $0x4e65f498 // fmax.2d v24, v4, v5
 	FLDPQ 32(R1), (F1, F0)
-	WORD $0x4e361c23 // and v3.16b, v1.16b, v22.16b
-	WORD $0x4e361c02 // and v2.16b, v0.16b, v22.16b
+	WORD $0x4e361c23 // and.16b v3, v1, v22
+	WORD $0x4e361c02 // and.16b v2, v0, v22
 
 	// A NaN stays, because it is the second operand.
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e23f43a // fmax v26.4s, v1.4s, v3.4s
-	WORD $0x4e22f405 // fmax v5.4s, v0.4s, v2.4s
+	WORD $0x4e23f43a // fmax.4s v26, v1, v3
+	WORD $0x4e22f405 // fmax.4s v5, v0, v2
 
 	// x = (1+t)·2^e
-	WORD $0x6eb58743 // sub v3.4s, v26.4s, v21.4s
-	WORD $0x6eb584a2 // sub v2.4s, v5.4s, v21.4s
-	WORD $0x4f290461 // sshr v1.4s, v3.4s, #23
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4e21d839 // scvtf v25.4s, v1.4s
-	WORD $0x4e21d804 // scvtf v4.4s, v0.4s
-	WORD $0x4e341c61 // and v1.16b, v3.16b, v20.16b
-	WORD $0x4e341c40 // and v0.16b, v2.16b, v20.16b
-	WORD $0x4eb58421 // add v1.4s, v1.4s, v21.4s
-	WORD $0x4eb58400 // add v0.4s, v0.4s, v21.4s
-	WORD $0x4eb3d43c // fsub v28.4s, v1.4s, v19.4s
-	WORD $0x4eb3d41b // fsub v27.4s, v0.4s, v19.4s
+	WORD $0x6eb58743 // sub.4s v3, v26, v21
+	WORD $0x6eb584a2 // sub.4s v2, v5, v21
+	WORD $0x4f290461 // sshr.4s v1, v3, #23
+	WORD $0x4f290440 // sshr.4s v0, v2, #23
+	WORD $0x4e21d839 // scvtf.4s v25, v1
+	WORD $0x4e21d804 // scvtf.4s v4, v0
+	WORD $0x4e341c61 // and.16b v1, v3, v20
+	WORD $0x4e341c40 // and.16b v0, v2, v20
+	WORD $0x4eb58421 // add.4s v1, v1, v21
+	WORD $0x4eb58400 // add.4s v0, v0, v21
+	WORD $0x4eb3d43c // fsub.4s v28, v1, v19
+	WORD $0x4eb3d41b // fsub.4s v27, v0, v19
 
 	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
 	FMOVQ 272(R26), F2
 	FMOVQ 288(R26), F1
 	FMOVQ 288(R26), F0
-	WORD $0x4e22cf81 // fmla v1.4s, v28.4s, v2.4s
-	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
+	WORD $0x4e22cf81 // fmla.4s v1, v28, v2
+	WORD $0x4e22cf60 // fmla.4s v0, v27, v2
 	FMOVQ 304(R26), F3
 	FMOVQ 304(R26), F2
-	WORD $0x4e21cf83 // fmla v3.4s, v28.4s, v1.4s
-	WORD $0x4e20cf62 // fmla v2.4s, v27.4s, v0.4s
+	WORD $0x4e21cf83 // fmla.4s v3, v28, v1
+	WORD $0x4e20cf62 // fmla.4s v2, v27, v0
 	FMOVQ 320(R26), F1
 	FMOVQ 320(R26), F0
-	WORD $0x4e23cf81 // fmla v1.4s, v28.4s, v3.4s
-	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
+	WORD $0x4e23cf81 // fmla.4s v1, v28, v3
+	WORD $0x4e22cf60 // fmla.4s v0, v27, v2
 	FMOVQ 336(R26), F3
 	FMOVQ 336(R26), F2
-	WORD $0x4e21cf83 // fmla v3.4s, v28.4s, v1.4s
-	WORD $0x4e20cf62 // fmla v2.4s, v27.4s, v0.4s
+	WORD $0x4e21cf83 // fmla.4s v3, v28, v1
+	WORD $0x4e20cf62 // fmla.4s v2, v27, v0
 	FMOVQ 352(R26), F1
 	FMOVQ 352(R26), F0
-	WORD $0x4e23cf81 // fmla v1.4s, v28.4s, v3.4s
-	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
+	WORD $0x4e23cf81 // fmla.4s v1, v28, v3
+	WORD $0x4e22cf60 // fmla.4s v0, v27, v2
 	FMOVQ 368(R26), F3
 	FMOVQ 368(R26), F2
-	WORD $0x4e21cf83 // fmla v3.4s, v28.4s, v1.4s
-	WORD $0x4e20cf62 // fmla v2.4s, v27.4s, v0.4s
+	WORD $0x4e21cf83 // fmla.4s v3, v28, v1
+	WORD $0x4e20cf62 // fmla.4s v2, v27, v0
 	FMOVQ 384(R26), F1
 	FMOVQ 384(R26), F0
-	WORD $0x4e23cf81 // fmla v1.4s, v28.4s, v3.4s
-	WORD $0x4e22cf60 // fmla v0.4s, v27.4s, v2.4s
-	WORD $0x6e3cdf83 // fmul v3.4s, v28.4s, v28.4s
-	WORD $0x6e3bdf62 // fmul v2.4s, v27.4s, v27.4s
-	WORD $0x6e3cdc21 // fmul v1.4s, v1.4s, v28.4s
-	WORD $0x6e3bdc00 // fmul v0.4s, v0.4s, v27.4s
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD $0x4e39ce41 // fmla v1.4s, v18.4s, v25.4s
-	WORD $0x4e24ce40 // fmla v0.4s, v18.4s, v4.4s
-	WORD $0x4ea3ce21 // fmls v1.4s, v17.4s, v3.4s
-	WORD $0x4ea2ce20 // fmls v0.4s, v17.4s, v2.4s
-	WORD $0x4e3cd423 // fadd v3.4s, v1.4s, v28.4s
-	WORD $0x4e3bd402 // fadd v2.4s, v0.4s, v27.4s
-	WORD $0x4e39ce03 // fmla v3.4s, v16.4s, v25.4s
-	WORD $0x4e24ce02 // fmla v2.4s, v16.4s, v4.4s
-	WORD $0x6ebae5e0 // fcmgt v0.4s, v15.4s, v26.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x6ea5e5e0 // fcmgt v0.4s, v15.4s, v5.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11c61 // orr v1.16b, v3.16b, v1.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
-	WORD $0x6e2edc23 // fmul v3.4s, v1.4s, v14.4s
-	WORD $0x6e2edc02 // fmul v2.4s, v0.4s, v14.4s
+	WORD $0x4e23cf81 // fmla.4s v1, v28, v3
+	WORD $0x4e22cf60 // fmla.4s v0, v27, v2
+	WORD $0x6e3cdf83 // fmul.4s v3, v28, v28
+	WORD $0x6e3bdf62 // fmul.4s v2, v27, v27
+	WORD $0x6e3cdc21 // fmul.4s v1, v1, v28
+	WORD $0x6e3bdc00 // fmul.4s v0, v0, v27
+	WORD $0x6e23dc21 // fmul.4s v1, v1, v3
+	WORD $0x6e22dc00 // fmul.4s v0, v0, v2
+	WORD $0x4e39ce41 // fmla.4s v1, v18, v25
+	WORD $0x4e24ce40 // fmla.4s v0, v18, v4
+	WORD $0x4ea3ce21 // fmls.4s v1, v17, v3
+	WORD $0x4ea2ce20 // fmls.4s v0, v17, v2
+	WORD $0x4e3cd423 // fadd.4s v3, v1, v28
+	WORD $0x4e3bd402 // fadd.4s v2, v0, v27
+	WORD $0x4e39ce03 // fmla.4s v3, v16, v25
+	WORD $0x4e24ce02 // fmla.4s v2, v16, v4
+	WORD $0x6ebae5e0 // fcmgt.4s v0, v15, v26
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x6ea5e5e0 // fcmgt.4s v0, v15, v5
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11c61 // orr.16b v1, v3, v1
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
+	WORD $0x6e2edc23 // fmul.4s v3, v1, v14
+	WORD $0x6e2edc02 // fmul.4s v2, v0, v14
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4ea1d47a // fsub v26.4s, v3.4s, v1.4s
-	WORD $0x4ea0d459 // fsub v25.4s, v2.4s, v0.4s
+	WORD $0x4ea1d47a // fsub.4s v26, v3, v1
+	WORD $0x4ea0d459 // fsub.4s v25, v2, v0
 	FLDPQ 64(R5), (F28, F27)
-	WORD $0x4e3cd742 // fadd v2.4s, v26.4s, v28.4s
-	WORD $0x4e3bd721 // fadd v1.4s, v25.4s, v27.4s
+	WORD $0x4e3cd742 // fadd.4s v2, v26, v28
+	WORD $0x4e3bd721 // fadd.4s v1, v25, v27
 	WORD $0x4f000400 // movi v0.4s, #0
 
 	// A NaN stays again.
-	WORD $0x4e22f403 // fmax v3.4s, v0.4s, v2.4s
-	WORD $0x4e21f402 // fmax v2.4s, v0.4s, v1.4s
+	WORD $0x4e22f403 // fmax.4s v3, v0, v2
+	WORD $0x4e21f402 // fmax.4s v2, v0, v1
 	FLDPQ 96(R5), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
-	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
-	WORD $0x6ebce740 // fcmgt v0.4s, v26.4s, v28.4s
-	WORD $0x6e205803 // mvn v3.16b, v0.16b
-	WORD $0x6ebbe720 // fcmgt v0.4s, v25.4s, v27.4s
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x6e23dc25 // fmul.4s v5, v1, v3
+	WORD $0x6e22dc04 // fmul.4s v4, v0, v2
+	WORD $0x6ebce740 // fcmgt.4s v0, v26, v28
+	WORD $0x6e205803 // mvn.16b v3, v0
+	WORD $0x6ebbe720 // fcmgt.4s v0, v25, v27
+	WORD $0x6e205802 // mvn.16b v2, v0
 	FLDPQ 128(R5), (F1, F0)
-	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
-	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
-	WORD $0x6ea31ca1 // bit v1.16b, v5.16b, v3.16b
-	WORD $0x6ea21c80 // bit v0.16b, v4.16b, v2.16b
+	WORD $0x6e21df41 // fmul.4s v1, v26, v1
+	WORD $0x6e20df20 // fmul.4s v0, v25, v0
+	WORD $0x6ea31ca1 // bit.16b v1, v5, v3
+	WORD $0x6ea21c80 // bit.16b v0, v4, v2
 	FSTPQ (F1, F0), 32(R2)
 	WORD $0x4e1804e5 // dup v5.2d, v7.d[1]
 	WORD $0x4e1804c4 // dup v4.2d, v6.d[1]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
-	WORD $0x4e69cc23 // fmla v3.2d, v1.2d, v9.2d
-	WORD $0x4e78cc05 // fmla v5.2d, v0.2d, v24.2d
+	WORD $0x4e69cc23 // fmla.2d v3, v1, v9
+	WORD $0x4e78cc05 // fmla.2d v5, v0, v24
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e69cc40 // fmla v0.2d, v2.2d, v9.2d
-	WORD $0x4e78cc24 // fmla v4.2d, v1.2d, v24.2d
-	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
-	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
-	WORD $0x6eab1ce9 // bit v9.16b, v7.16b, v11.16b
-	WORD $0x6eac1cd8 // bit v24.16b, v6.16b, v12.16b
+	WORD $0x4e69cc40 // fmla.2d v0, v2, v9
+	WORD $0x4e78cc24 // fmla.2d v4, v1, v24
+	WORD $0x4e63f407 // fmax.2d v7, v0, v3
+	WORD $0x4e65f486 // fmax.2d v6, v4, v5
+	WORD $0x6eab1ce9 // bit.16b v9, v7, v11
+	WORD $0x6eac1cd8 // bit.16b v24, v6, v12
 	WORD $0x4e0806e5 // dup v5.2d, v23.d[0]
 	WORD $0x4e080504 // dup v4.2d, v8.d[0]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc05 // fmla.2d v5, v0, v6
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
-	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
-	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
-	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
-	WORD $0x6eac1ce9 // bit v9.16b, v7.16b, v12.16b
-	WORD $0x6eaa1cd8 // bit v24.16b, v6.16b, v10.16b
+	WORD $0x4e67cc40 // fmla.2d v0, v2, v7
+	WORD $0x4e66cc24 // fmla.2d v4, v1, v6
+	WORD $0x4e63f407 // fmax.2d v7, v0, v3
+	WORD $0x4e65f486 // fmax.2d v6, v4, v5
+	WORD $0x6eac1ce9 // bit.16b v9, v7, v12
+	WORD $0x6eaa1cd8 // bit.16b v24, v6, v10
 	WORD $0x4e1806e5 // dup v5.2d, v23.d[1]
 	WORD $0x4e180504 // dup v4.2d, v8.d[1]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc05 // fmla.2d v5, v0, v6
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
-	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
-	WORD $0x4e63f417 // fmax v23.2d, v0.2d, v3.2d
-	WORD $0x4e65f488 // fmax v8.2d, v4.2d, v5.2d
-	WORD $0x6eac1ee9 // bit v9.16b, v23.16b, v12.16b
-	WORD $0x6eab1d18 // bit v24.16b, v8.16b, v11.16b
+	WORD $0x4e67cc40 // fmla.2d v0, v2, v7
+	WORD $0x4e66cc24 // fmla.2d v4, v1, v6
+	WORD $0x4e63f417 // fmax.2d v23, v0, v3
+	WORD $0x4e65f488 // fmax.2d v8, v4, v5
+	WORD $0x6eac1ee9 // bit.16b v9, v23, v12
+	WORD $0x6eab1d18 // bit.16b v24, v8, v11
 	WORD $0x0e616929 // fcvtn v9.2s, v9.2d
 	WORD $0x4e616b09 // fcvtn2 v9.4s, v24.2d
 	FMOVQ 16(R2), F0
 	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6e61dc65 // fmul v5.2d, v3.2d, v1.2d
-	WORD $0x6e60dc59 // fmul v25.2d, v2.2d, v0.2d
+	WORD $0x6e61dc65 // fmul.2d v5, v3, v1
+	WORD $0x6e60dc59 // fmul.2d v25, v2, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e61dc64 // fmul v4.2d, v3.2d, v1.2d
-	WORD $0x6e60dc58 // fmul v24.2d, v2.2d, v0.2d
+	WORD $0x6e61dc64 // fmul.2d v4, v3, v1
+	WORD $0x6e60dc58 // fmul.2d v24, v2, v0
 	WORD $0x4e0804a7 // dup v7.2d, v5.d[0]
 	WORD $0x4e080486 // dup v6.2d, v4.d[0]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea71ce3 // mov v3.16b, v7.16b
-	WORD $0x4e77cc23 // fmla v3.2d, v1.2d, v23.2d
-	WORD $0x4e68cc07 // fmla v7.2d, v0.2d, v8.2d
+	WORD $0x4e77cc23 // fmla.2d v3, v1, v23
+	WORD $0x4e68cc07 // fmla.2d v7, v0, v8
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea61cc0 // mov v0.16b, v6.16b
-	WORD $0x4e77cc40 // fmla v0.2d, v2.2d, v23.2d
-	WORD $0x4e68cc26 // fmla v6.2d, v1.2d, v8.2d
-	WORD $0x4e63f417 // fmax v23.2d, v0.2d, v3.2d
-	WORD $0x4e67f4c8 // fmax v8.2d, v6.2d, v7.2d
+	WORD $0x4e77cc40 // fmla.2d v0, v2, v23
+	WORD $0x4e68cc26 // fmla.2d v6, v1, v8
+	WORD $0x4e63f417 // fmax.2d v23, v0, v3
+	WORD $0x4e67f4c8 // fmax.2d v8, v6, v7
 	FLDPQ -32(R2), (F2, F3)
 	FLDPQ 160(R5), (F1, F0)
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e21dc42 // fmul.4s v2, v2, v1
+	WORD $0x6e20dc63 // fmul.4s v3, v3, v0
 	FLDPQ 192(R5), (F1, F0)
-	WORD $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
+	WORD $0x4ea2d422 // fsub.4s v2, v1, v2
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 480(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 496(R26), F0
-	WORD $0x4ea2f41b // fmin v27.4s, v0.4s, v2.4s
-	WORD $0x4ea1f41a // fmin v26.4s, v0.4s, v1.4s
+	WORD $0x4ea2f41b // fmin.4s v27, v0, v2
+	WORD $0x4ea1f41a // fmin.4s v26, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e2ddf61 // fmul v1.4s, v27.4s, v13.4s
-	WORD $0x6e2ddf40 // fmul v0.4s, v26.4s, v13.4s
-	WORD $0x4e218827 // frintn v7.4s, v1.4s
-	WORD $0x4e218806 // frintn v6.4s, v0.4s
-	WORD $0x4ea7ce1b // fmls v27.4s, v16.4s, v7.4s
-	WORD $0x4ea6ce1a // fmls v26.4s, v16.4s, v6.4s
-	WORD $0x4ea7ce5b // fmls v27.4s, v18.4s, v7.4s
-	WORD $0x4ea6ce5a // fmls v26.4s, v18.4s, v6.4s
+	WORD $0x6e2ddf61 // fmul.4s v1, v27, v13
+	WORD $0x6e2ddf40 // fmul.4s v0, v26, v13
+	WORD $0x4e218827 // frintn.4s v7, v1
+	WORD $0x4e218806 // frintn.4s v6, v0
+	WORD $0x4ea7ce1b // fmls.4s v27, v16, v7
+	WORD $0x4ea6ce1a // fmls.4s v26, v16, v6
+	WORD $0x4ea7ce5b // fmls.4s v27, v18, v7
+	WORD $0x4ea6ce5a // fmls.4s v26, v18, v6
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 528(R26), F0
 	FMOVQ 544(R26), F3
 	FMOVQ 544(R26), F2
-	WORD $0x4e20cf63 // fmla v3.4s, v27.4s, v0.4s
-	WORD $0x4e20cf42 // fmla v2.4s, v26.4s, v0.4s
+	WORD $0x4e20cf63 // fmla.4s v3, v27, v0
+	WORD $0x4e20cf42 // fmla.4s v2, v26, v0
 	FMOVQ 560(R26), F1
 	FMOVQ 560(R26), F0
-	WORD $0x4e23cf61 // fmla v1.4s, v27.4s, v3.4s
-	WORD $0x4e22cf40 // fmla v0.4s, v26.4s, v2.4s
+	WORD $0x4e23cf61 // fmla.4s v1, v27, v3
+	WORD $0x4e22cf40 // fmla.4s v0, v26, v2
 	FMOVQ 576(R26), F3
 	FMOVQ 576(R26), F2
-	WORD $0x4e21cf63 // fmla v3.4s, v27.4s, v1.4s
-	WORD $0x4e20cf42 // fmla v2.4s, v26.4s, v0.4s
+	WORD $0x4e21cf63 // fmla.4s v3, v27, v1
+	WORD $0x4e20cf42 // fmla.4s v2, v26, v0
 	FMOVQ 592(R26), F1
 	FMOVQ 592(R26), F0
-	WORD $0x4e23cf61 // fmla v1.4s, v27.4s, v3.4s
-	WORD $0x4e22cf40 // fmla v0.4s, v26.4s, v2.4s
-	WORD $0x6e3bdc21 // fmul v1.4s, v1.4s, v27.4s
-	WORD $0x6e3adc00 // fmul v0.4s, v0.4s, v26.4s
-	WORD $0x4e21cf7b // fmla v27.4s, v27.4s, v1.4s
-	WORD $0x4e20cf5a // fmla v26.4s, v26.4s, v0.4s
-	WORD $0x4e21a8e7 // fcvtns v7.4s, v7.4s
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
+	WORD $0x4e23cf61 // fmla.4s v1, v27, v3
+	WORD $0x4e22cf40 // fmla.4s v0, v26, v2
+	WORD $0x6e3bdc21 // fmul.4s v1, v1, v27
+	WORD $0x6e3adc00 // fmul.4s v0, v0, v26
+	WORD $0x4e21cf7b // fmla.4s v27, v27, v1
+	WORD $0x4e20cf5a // fmla.4s v26, v26, v0
+	WORD $0x4e21a8e7 // fcvtns.4s v7, v7
+	WORD $0x4e21a8c6 // fcvtns.4s v6, v6
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
-	WORD $0x4e33d742 // fadd v2.4s, v26.4s, v19.4s
-	WORD $0x4f3f04e1 // sshr v1.4s, v7.4s, #1
-	WORD $0x4f3f04c0 // sshr v0.4s, v6.4s, #1
-	WORD $0x6ea184e7 // sub v7.4s, v7.4s, v1.4s
-	WORD $0x6ea084c6 // sub v6.4s, v6.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eb38421 // add v1.4s, v1.4s, v19.4s
-	WORD $0x4eb38400 // add v0.4s, v0.4s, v19.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754e1 // shl v1.4s, v7.4s, #23
-	WORD $0x4f3754c0 // shl v0.4s, v6.4s, #23
-	WORD $0x4eb38421 // add v1.4s, v1.4s, v19.4s
-	WORD $0x4eb38400 // add v0.4s, v0.4s, v19.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x4e33d763 // fadd.4s v3, v27, v19
+	WORD $0x4e33d742 // fadd.4s v2, v26, v19
+	WORD $0x4f3f04e1 // sshr.4s v1, v7, #1
+	WORD $0x4f3f04c0 // sshr.4s v0, v6, #1
+	WORD $0x6ea184e7 // sub.4s v7, v7, v1
+	WORD $0x6ea084c6 // sub.4s v6, v6, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eb38421 // add.4s v1, v1, v19
+	WORD $0x4eb38400 // add.4s v0, v0, v19
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754e1 // shl.4s v1, v7, #23
+	WORD $0x4f3754c0 // shl.4s v0, v6, #23
+	WORD $0x4eb38421 // add.4s v1, v1, v19
+	WORD $0x4eb38400 // add.4s v0, v0, v19
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ -32(R1), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
 	FSTPQ (F1, F0), -32(R0)
 	WORD $0x4e1804a5 // dup v5.2d, v5.d[1]
 	WORD $0x4e180484 // dup v4.2d, v4.d[1]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
-	WORD $0x4e77cc23 // fmla v3.2d, v1.2d, v23.2d
-	WORD $0x4e68cc05 // fmla v5.2d, v0.2d, v8.2d
+	WORD $0x4e77cc23 // fmla.2d v3, v1, v23
+	WORD $0x4e68cc05 // fmla.2d v5, v0, v8
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e77cc40 // fmla v0.2d, v2.2d, v23.2d
-	WORD $0x4e68cc24 // fmla v4.2d, v1.2d, v8.2d
-	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
-	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
-	WORD $0x6eab1cf7 // bit v23.16b, v7.16b, v11.16b
-	WORD $0x6eac1cc8 // bit v8.16b, v6.16b, v12.16b
+	WORD $0x4e77cc40 // fmla.2d v0, v2, v23
+	WORD $0x4e68cc24 // fmla.2d v4, v1, v8
+	WORD $0x4e63f407 // fmax.2d v7, v0, v3
+	WORD $0x4e65f486 // fmax.2d v6, v4, v5
+	WORD $0x6eab1cf7 // bit.16b v23, v7, v11
+	WORD $0x6eac1cc8 // bit.16b v8, v6, v12
 	WORD $0x4e080725 // dup v5.2d, v25.d[0]
 	WORD $0x4e080704 // dup v4.2d, v24.d[0]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc05 // fmla.2d v5, v0, v6
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
-	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
-	WORD $0x4e63f407 // fmax v7.2d, v0.2d, v3.2d
-	WORD $0x4e65f486 // fmax v6.2d, v4.2d, v5.2d
-	WORD $0x6eac1cf7 // bit v23.16b, v7.16b, v12.16b
-	WORD $0x6eaa1cc8 // bit v8.16b, v6.16b, v10.16b
+	WORD $0x4e67cc40 // fmla.2d v0, v2, v7
+	WORD $0x4e66cc24 // fmla.2d v4, v1, v6
+	WORD $0x4e63f407 // fmax.2d v7, v0, v3
+	WORD $0x4e65f486 // fmax.2d v6, v4, v5
+	WORD $0x6eac1cf7 // bit.16b v23, v7, v12
+	WORD $0x6eaa1cc8 // bit.16b v8, v6, v10
 	WORD $0x4e180725 // dup v5.2d, v25.d[1]
 	WORD $0x4e180704 // dup v4.2d, v24.d[1]
 	FLDPQ 64(R6), (F1, F0)
 	WORD $0x4ea51ca3 // mov v3.16b, v5.16b
-	WORD $0x4e67cc23 // fmla v3.2d, v1.2d, v7.2d
-	WORD $0x4e66cc05 // fmla v5.2d, v0.2d, v6.2d
+	WORD $0x4e67cc23 // fmla.2d v3, v1, v7
+	WORD $0x4e66cc05 // fmla.2d v5, v0, v6
 	FLDPQ 96(R6), (F2, F1)
 	WORD $0x4ea41c80 // mov v0.16b, v4.16b
-	WORD $0x4e67cc40 // fmla v0.2d, v2.2d, v7.2d
-	WORD $0x4e66cc24 // fmla v4.2d, v1.2d, v6.2d
-	WORD $0x4e63f418 // fmax v24.2d, v0.2d, v3.2d
-	WORD $0x4e65f499 // fmax v25.2d, v4.2d, v5.2d
-	WORD $0x6eac1f17 // bit v23.16b, v24.16b, v12.16b
-	WORD $0x6eab1f28 // bit v8.16b, v25.16b, v11.16b
+	WORD $0x4e67cc40 // fmla.2d v0, v2, v7
+	WORD $0x4e66cc24 // fmla.2d v4, v1, v6
+	WORD $0x4e63f418 // fmax.2d v24, v0, v3
+	WORD $0x4e65f499 // fmax.2d v25, v4, v5
+	WORD $0x6eac1f17 // bit.16b v23, v24, v12
+	WORD $0x6eab1f28 // bit.16b v8, v25, v11
 	WORD $0x0e616ae0 // fcvtn v0.2s, v23.2d
 	WORD $0x4e616900 // fcvtn2 v0.4s, v8.2d
 	FSTPQ (F9, F0), (R2)

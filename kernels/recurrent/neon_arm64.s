@@ -27,374 +27,374 @@ one:
 	FLDPQ (R5), (F7, F6)
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e2c1ce1 // and v1.16b, v7.16b, v12.16b
-	WORD $0x4e2c1cc2 // and v2.16b, v6.16b, v12.16b
+	WORD $0x4e2c1ce1 // and.16b v1, v7, v12
+	WORD $0x4e2c1cc2 // and.16b v2, v6, v12
 	FMOVQ 16(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e2bdc29 // fmul v9.4s, v1.4s, v11.4s
-	WORD $0x6e2bdc08 // fmul v8.4s, v0.4s, v11.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e2bdc29 // fmul.4s v9, v1, v11
+	WORD $0x6e2bdc08 // fmul.4s v8, v0, v11
 
 	// x = e·ln 2 + r
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e25dd00 // fmul v0.4s, v8.4s, v5.4s
-	WORD $0x4e21882e // frintn v14.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4eaece09 // fmls v9.4s, v16.4s, v14.4s
-	WORD $0x4ea4ce08 // fmls v8.4s, v16.4s, v4.4s
-	WORD $0x4eaecde9 // fmls v9.4s, v15.4s, v14.4s
-	WORD $0x4ea4cde8 // fmls v8.4s, v15.4s, v4.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e25dd00 // fmul.4s v0, v8, v5
+	WORD $0x4e21882e // frintn.4s v14, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4eaece09 // fmls.4s v9, v16, v14
+	WORD $0x4ea4ce08 // fmls.4s v8, v16, v4
+	WORD $0x4eaecde9 // fmls.4s v9, v15, v14
+	WORD $0x4ea4cde8 // fmls.4s v8, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd23 // fmla v3.4s, v9.4s, v0.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e20cd23 // fmla.4s v3, v9, v0
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x4e21cd29 // fmla v9.4s, v9.4s, v1.4s
-	WORD $0x4e20cd08 // fmla v8.4s, v8.4s, v0.4s
-	WORD $0x4e21a9c1 // fcvtns v1.4s, v14.4s
-	WORD $0x4e21a880 // fcvtns v0.4s, v4.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
+	WORD $0x6e29dc21 // fmul.4s v1, v1, v9
+	WORD $0x6e28dc00 // fmul.4s v0, v0, v8
+	WORD $0x4e21cd29 // fmla.4s v9, v9, v1
+	WORD $0x4e20cd08 // fmla.4s v8, v8, v0
+	WORD $0x4e21a9c1 // fcvtns.4s v1, v14
+	WORD $0x4e21a880 // fcvtns.4s v0, v4
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8424 // add v4.4s, v1.4s, v10.4s
-	WORD $0x4eaa8401 // add v1.4s, v0.4s, v10.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8424 // add.4s v4, v1, v10
+	WORD $0x4eaa8401 // add.4s v1, v0, v10
 	FMOVQ 176(R26), F0
-	WORD $0x4ea4d403 // fsub v3.4s, v0.4s, v4.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea4cd23 // fmls v3.4s, v9.4s, v4.4s
-	WORD $0x4ea1cd02 // fmls v2.4s, v8.4s, v1.4s
+	WORD $0x4ea4d403 // fsub.4s v3, v0, v4
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea4cd23 // fmls.4s v3, v9, v4
+	WORD $0x4ea1cd02 // fmls.4s v2, v8, v1
 	FMOVQ 192(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e2d1ce1 // and v1.16b, v7.16b, v13.16b
-	WORD $0x4e2d1cc0 // and v0.16b, v6.16b, v13.16b
-	WORD $0x4ea11c67 // orr v7.16b, v3.16b, v1.16b
-	WORD $0x4ea01c48 // orr v8.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e2d1ce1 // and.16b v1, v7, v13
+	WORD $0x4e2d1cc0 // and.16b v0, v6, v13
+	WORD $0x4ea11c67 // orr.16b v7, v3, v1
+	WORD $0x4ea01c48 // orr.16b v8, v2, v0
 	FLDPQ (R3), (F14, F9)
-	WORD $0x4ead1dc2 // orr v2.16b, v14.16b, v13.16b
-	WORD $0x4ead1d21 // orr v1.16b, v9.16b, v13.16b
+	WORD $0x4ead1dc2 // orr.16b v2, v14, v13
+	WORD $0x4ead1d21 // orr.16b v1, v9, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f412 // fmin v18.4s, v0.4s, v2.4s
-	WORD $0x4ea1f411 // fmin v17.4s, v0.4s, v1.4s
+	WORD $0x4ea2f412 // fmin.4s v18, v0, v2
+	WORD $0x4ea1f411 // fmin.4s v17, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25de41 // fmul v1.4s, v18.4s, v5.4s
-	WORD $0x6e25de20 // fmul v0.4s, v17.4s, v5.4s
-	WORD $0x4e218826 // frintn v6.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
-	WORD $0x4ea4ce11 // fmls v17.4s, v16.4s, v4.4s
-	WORD $0x4ea6cdf2 // fmls v18.4s, v15.4s, v6.4s
-	WORD $0x4ea4cdf1 // fmls v17.4s, v15.4s, v4.4s
+	WORD $0x6e25de41 // fmul.4s v1, v18, v5
+	WORD $0x6e25de20 // fmul.4s v0, v17, v5
+	WORD $0x4e218826 // frintn.4s v6, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea6ce12 // fmls.4s v18, v16, v6
+	WORD $0x4ea4ce11 // fmls.4s v17, v16, v4
+	WORD $0x4ea6cdf2 // fmls.4s v18, v15, v6
+	WORD $0x4ea4cdf1 // fmls.4s v17, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce43 // fmla v3.4s, v18.4s, v0.4s
-	WORD $0x4e20ce22 // fmla v2.4s, v17.4s, v0.4s
+	WORD $0x4e20ce43 // fmla.4s v3, v18, v0
+	WORD $0x4e20ce22 // fmla.4s v2, v17, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22ce20 // fmla v0.4s, v17.4s, v2.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22ce20 // fmla.4s v0, v17, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce43 // fmla v3.4s, v18.4s, v1.4s
-	WORD $0x4e20ce22 // fmla v2.4s, v17.4s, v0.4s
+	WORD $0x4e21ce43 // fmla.4s v3, v18, v1
+	WORD $0x4e20ce22 // fmla.4s v2, v17, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22ce20 // fmla v0.4s, v17.4s, v2.4s
-	WORD $0x6e32dc21 // fmul v1.4s, v1.4s, v18.4s
-	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	WORD $0x4e21ce52 // fmla v18.4s, v18.4s, v1.4s
-	WORD $0x4e20ce31 // fmla v17.4s, v17.4s, v0.4s
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22ce20 // fmla.4s v0, v17, v2
+	WORD $0x6e32dc21 // fmul.4s v1, v1, v18
+	WORD $0x6e31dc00 // fmul.4s v0, v0, v17
+	WORD $0x4e21ce52 // fmla.4s v18, v18, v1
+	WORD $0x4e20ce31 // fmla.4s v17, v17, v0
+	WORD $0x4e21a8c6 // fcvtns.4s v6, v6
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad643 // fadd v3.4s, v18.4s, v10.4s
-	WORD $0x4e2ad622 // fadd v2.4s, v17.4s, v10.4s
-	WORD $0x4f3f04c1 // sshr v1.4s, v6.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184c6 // sub v6.4s, v6.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754c1 // shl v1.4s, v6.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc44 // fmul v4.4s, v2.4s, v0.4s
+	WORD $0x4e2ad643 // fadd.4s v3, v18, v10
+	WORD $0x4e2ad622 // fadd.4s v2, v17, v10
+	WORD $0x4f3f04c1 // sshr.4s v1, v6, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184c6 // sub.4s v6, v6, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754c1 // shl.4s v1, v6, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc44 // fmul.4s v4, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f2105c0 // sshr v0.4s, v14.4s, #31
+	WORD $0x4f2105c0 // sshr.4s v0, v14, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
-	WORD $0x6ea01c83 // bit v3.16b, v4.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
-	WORD $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD $0x6e20fc60 // fdiv v0.4s, v3.4s, v0.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x6e20dd06 // fmul v6.4s, v8.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
+	WORD $0x6ea01c83 // bit.16b v3, v4, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad480 // fadd.4s v0, v4, v10
+	WORD $0x6e21fc41 // fdiv.4s v1, v2, v1
+	WORD $0x6e20fc60 // fdiv.4s v0, v3, v0
+	WORD $0x6e21dce7 // fmul.4s v7, v7, v1
+	WORD $0x6e20dd06 // fmul.4s v6, v8, v0
 	FLDPQ (R4), (F14, F9)
-	WORD $0x4ead1dc2 // orr v2.16b, v14.16b, v13.16b
-	WORD $0x4ead1d21 // orr v1.16b, v9.16b, v13.16b
+	WORD $0x4ead1dc2 // orr.16b v2, v14, v13
+	WORD $0x4ead1d21 // orr.16b v1, v9, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f412 // fmin v18.4s, v0.4s, v2.4s
-	WORD $0x4ea1f411 // fmin v17.4s, v0.4s, v1.4s
+	WORD $0x4ea2f412 // fmin.4s v18, v0, v2
+	WORD $0x4ea1f411 // fmin.4s v17, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25de41 // fmul v1.4s, v18.4s, v5.4s
-	WORD $0x6e25de20 // fmul v0.4s, v17.4s, v5.4s
-	WORD $0x4e218828 // frintn v8.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea8ce12 // fmls v18.4s, v16.4s, v8.4s
-	WORD $0x4ea4ce11 // fmls v17.4s, v16.4s, v4.4s
-	WORD $0x4ea8cdf2 // fmls v18.4s, v15.4s, v8.4s
-	WORD $0x4ea4cdf1 // fmls v17.4s, v15.4s, v4.4s
+	WORD $0x6e25de41 // fmul.4s v1, v18, v5
+	WORD $0x6e25de20 // fmul.4s v0, v17, v5
+	WORD $0x4e218828 // frintn.4s v8, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea8ce12 // fmls.4s v18, v16, v8
+	WORD $0x4ea4ce11 // fmls.4s v17, v16, v4
+	WORD $0x4ea8cdf2 // fmls.4s v18, v15, v8
+	WORD $0x4ea4cdf1 // fmls.4s v17, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce43 // fmla v3.4s, v18.4s, v0.4s
-	WORD $0x4e20ce22 // fmla v2.4s, v17.4s, v0.4s
+	WORD $0x4e20ce43 // fmla.4s v3, v18, v0
+	WORD $0x4e20ce22 // fmla.4s v2, v17, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22ce20 // fmla v0.4s, v17.4s, v2.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22ce20 // fmla.4s v0, v17, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce43 // fmla v3.4s, v18.4s, v1.4s
-	WORD $0x4e20ce22 // fmla v2.4s, v17.4s, v0.4s
+	WORD $0x4e21ce43 // fmla.4s v3, v18, v1
+	WORD $0x4e20ce22 // fmla.4s v2, v17, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22ce20 // fmla v0.4s, v17.4s, v2.4s
-	WORD $0x6e32dc21 // fmul v1.4s, v1.4s, v18.4s
-	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	WORD $0x4e21ce52 // fmla v18.4s, v18.4s, v1.4s
-	WORD $0x4e20ce31 // fmla v17.4s, v17.4s, v0.4s
-	WORD $0x4e21a908 // fcvtns v8.4s, v8.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22ce20 // fmla.4s v0, v17, v2
+	WORD $0x6e32dc21 // fmul.4s v1, v1, v18
+	WORD $0x6e31dc00 // fmul.4s v0, v0, v17
+	WORD $0x4e21ce52 // fmla.4s v18, v18, v1
+	WORD $0x4e20ce31 // fmla.4s v17, v17, v0
+	WORD $0x4e21a908 // fcvtns.4s v8, v8
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad643 // fadd v3.4s, v18.4s, v10.4s
-	WORD $0x4e2ad622 // fadd v2.4s, v17.4s, v10.4s
-	WORD $0x4f3f0501 // sshr v1.4s, v8.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea18508 // sub v8.4s, v8.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f375501 // shl v1.4s, v8.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	WORD $0x4e2ad643 // fadd.4s v3, v18, v10
+	WORD $0x4e2ad622 // fadd.4s v2, v17, v10
+	WORD $0x4f3f0501 // sshr.4s v1, v8, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea18508 // sub.4s v8, v8, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f375501 // shl.4s v1, v8, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc43 // fmul.4s v3, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F4
-	WORD $0x4f2105c0 // sshr v0.4s, v14.4s, #31
+	WORD $0x4f2105c0 // sshr.4s v0, v14, #31
 	WORD $0x4ea41c82 // mov v2.16b, v4.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
-	WORD $0x6ea01c64 // bit v4.16b, v3.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad460 // fadd v0.4s, v3.4s, v10.4s
-	WORD $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	WORD $0x6e20fc82 // fdiv v2.4s, v4.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
+	WORD $0x6ea01c64 // bit.16b v4, v3, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad460 // fadd.4s v0, v3, v10
+	WORD $0x6e21fc43 // fdiv.4s v3, v2, v1
+	WORD $0x6e20fc82 // fdiv.4s v2, v4, v0
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4e23cc27 // fmla v7.4s, v1.4s, v3.4s
-	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4e23cc27 // fmla.4s v7, v1, v3
+	WORD $0x4e22cc06 // fmla.4s v6, v0, v2
 	FSTPQ (F7, F6), (R1)
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e2c1ce1 // and v1.16b, v7.16b, v12.16b
-	WORD $0x4e2c1cc2 // and v2.16b, v6.16b, v12.16b
+	WORD $0x4e2c1ce1 // and.16b v1, v7, v12
+	WORD $0x4e2c1cc2 // and.16b v2, v6, v12
 	FMOVQ 16(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e2bdc29 // fmul v9.4s, v1.4s, v11.4s
-	WORD $0x6e2bdc08 // fmul v8.4s, v0.4s, v11.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e2bdc29 // fmul.4s v9, v1, v11
+	WORD $0x6e2bdc08 // fmul.4s v8, v0, v11
 
 	// x = e·ln 2 + r
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e25dd00 // fmul v0.4s, v8.4s, v5.4s
-	WORD $0x4e21882e // frintn v14.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4eaece09 // fmls v9.4s, v16.4s, v14.4s
-	WORD $0x4ea4ce08 // fmls v8.4s, v16.4s, v4.4s
-	WORD $0x4eaecde9 // fmls v9.4s, v15.4s, v14.4s
-	WORD $0x4ea4cde8 // fmls v8.4s, v15.4s, v4.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e25dd00 // fmul.4s v0, v8, v5
+	WORD $0x4e21882e // frintn.4s v14, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4eaece09 // fmls.4s v9, v16, v14
+	WORD $0x4ea4ce08 // fmls.4s v8, v16, v4
+	WORD $0x4eaecde9 // fmls.4s v9, v15, v14
+	WORD $0x4ea4cde8 // fmls.4s v8, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd23 // fmla v3.4s, v9.4s, v0.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e20cd23 // fmla.4s v3, v9, v0
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd23 // fmla v3.4s, v9.4s, v1.4s
-	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
+	WORD $0x4e21cd23 // fmla.4s v3, v9, v1
+	WORD $0x4e20cd02 // fmla.4s v2, v8, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd21 // fmla v1.4s, v9.4s, v3.4s
-	WORD $0x4e22cd00 // fmla v0.4s, v8.4s, v2.4s
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x4e21cd29 // fmla v9.4s, v9.4s, v1.4s
-	WORD $0x4e20cd08 // fmla v8.4s, v8.4s, v0.4s
-	WORD $0x4e21a9c1 // fcvtns v1.4s, v14.4s
-	WORD $0x4e21a880 // fcvtns v0.4s, v4.4s
+	WORD $0x4e23cd21 // fmla.4s v1, v9, v3
+	WORD $0x4e22cd00 // fmla.4s v0, v8, v2
+	WORD $0x6e29dc21 // fmul.4s v1, v1, v9
+	WORD $0x6e28dc00 // fmul.4s v0, v0, v8
+	WORD $0x4e21cd29 // fmla.4s v9, v9, v1
+	WORD $0x4e20cd08 // fmla.4s v8, v8, v0
+	WORD $0x4e21a9c1 // fcvtns.4s v1, v14
+	WORD $0x4e21a880 // fcvtns.4s v0, v4
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8424 // add v4.4s, v1.4s, v10.4s
-	WORD $0x4eaa8401 // add v1.4s, v0.4s, v10.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8424 // add.4s v4, v1, v10
+	WORD $0x4eaa8401 // add.4s v1, v0, v10
 	FMOVQ 176(R26), F0
-	WORD $0x4ea4d403 // fsub v3.4s, v0.4s, v4.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea4cd23 // fmls v3.4s, v9.4s, v4.4s
-	WORD $0x4ea1cd02 // fmls v2.4s, v8.4s, v1.4s
+	WORD $0x4ea4d403 // fsub.4s v3, v0, v4
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea4cd23 // fmls.4s v3, v9, v4
+	WORD $0x4ea1cd02 // fmls.4s v2, v8, v1
 	FMOVQ 192(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e2d1ce1 // and v1.16b, v7.16b, v13.16b
-	WORD $0x4e2d1cc0 // and v0.16b, v6.16b, v13.16b
-	WORD $0x4ea11c68 // orr v8.16b, v3.16b, v1.16b
-	WORD $0x4ea01c47 // orr v7.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e2d1ce1 // and.16b v1, v7, v13
+	WORD $0x4e2d1cc0 // and.16b v0, v6, v13
+	WORD $0x4ea11c68 // orr.16b v8, v3, v1
+	WORD $0x4ea01c47 // orr.16b v7, v2, v0
 	FLDPQ (R2), (F14, F9)
-	WORD $0x4ead1dc2 // orr v2.16b, v14.16b, v13.16b
-	WORD $0x4ead1d21 // orr v1.16b, v9.16b, v13.16b
+	WORD $0x4ead1dc2 // orr.16b v2, v14, v13
+	WORD $0x4ead1d21 // orr.16b v1, v9, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f412 // fmin v18.4s, v0.4s, v2.4s
-	WORD $0x4ea1f411 // fmin v17.4s, v0.4s, v1.4s
+	WORD $0x4ea2f412 // fmin.4s v18, v0, v2
+	WORD $0x4ea1f411 // fmin.4s v17, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25de41 // fmul v1.4s, v18.4s, v5.4s
-	WORD $0x6e25de20 // fmul v0.4s, v17.4s, v5.4s
-	WORD $0x4e218826 // frintn v6.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
-	WORD $0x4ea4ce11 // fmls v17.4s, v16.4s, v4.4s
-	WORD $0x4ea6cdf2 // fmls v18.4s, v15.4s, v6.4s
-	WORD $0x4ea4cdf1 // fmls v17.4s, v15.4s, v4.4s
+	WORD $0x6e25de41 // fmul.4s v1, v18, v5
+	WORD $0x6e25de20 // fmul.4s v0, v17, v5
+	WORD $0x4e218826 // frintn.4s v6, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea6ce12 // fmls.4s v18, v16, v6
+	WORD $0x4ea4ce11 // fmls.4s v17, v16, v4
+	WORD $0x4ea6cdf2 // fmls.4s v18, v15, v6
+	WORD $0x4ea4cdf1 // fmls.4s v17, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce43 // fmla v3.4s, v18.4s, v0.4s
-	WORD $0x4e20ce22 // fmla v2.4s, v17.4s, v0.4s
+	WORD $0x4e20ce43 // fmla.4s v3, v18, v0
+	WORD $0x4e20ce22 // fmla.4s v2, v17, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22ce20 // fmla v0.4s, v17.4s, v2.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22ce20 // fmla.4s v0, v17, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce43 // fmla v3.4s, v18.4s, v1.4s
-	WORD $0x4e20ce22 // fmla v2.4s, v17.4s, v0.4s
+	WORD $0x4e21ce43 // fmla.4s v3, v18, v1
+	WORD $0x4e20ce22 // fmla.4s v2, v17, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22ce20 // fmla v0.4s, v17.4s, v2.4s
-	WORD $0x6e32dc21 // fmul v1.4s, v1.4s, v18.4s
-	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	WORD $0x4e21ce52 // fmla v18.4s, v18.4s, v1.4s
-	WORD $0x4e20ce31 // fmla v17.4s, v17.4s, v0.4s
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22ce20 // fmla.4s v0, v17, v2
+	WORD $0x6e32dc21 // fmul.4s v1, v1, v18
+	WORD $0x6e31dc00 // fmul.4s v0, v0, v17
+	WORD $0x4e21ce52 // fmla.4s v18, v18, v1
+	WORD $0x4e20ce31 // fmla.4s v17, v17, v0
+	WORD $0x4e21a8c6 // fcvtns.4s v6, v6
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad643 // fadd v3.4s, v18.4s, v10.4s
-	WORD $0x4e2ad622 // fadd v2.4s, v17.4s, v10.4s
-	WORD $0x4f3f04c1 // sshr v1.4s, v6.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184c6 // sub v6.4s, v6.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754c1 // shl v1.4s, v6.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc44 // fmul v4.4s, v2.4s, v0.4s
+	WORD $0x4e2ad643 // fadd.4s v3, v18, v10
+	WORD $0x4e2ad622 // fadd.4s v2, v17, v10
+	WORD $0x4f3f04c1 // sshr.4s v1, v6, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184c6 // sub.4s v6, v6, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754c1 // shl.4s v1, v6, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc44 // fmul.4s v4, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f2105c0 // sshr v0.4s, v14.4s, #31
+	WORD $0x4f2105c0 // sshr.4s v0, v14, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
-	WORD $0x6ea01c83 // bit v3.16b, v4.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
-	WORD $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD $0x6e20fc60 // fdiv v0.4s, v3.4s, v0.4s
-	WORD $0x6e21dd01 // fmul v1.4s, v8.4s, v1.4s
-	WORD $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
+	WORD $0x6ea01c83 // bit.16b v3, v4, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad480 // fadd.4s v0, v4, v10
+	WORD $0x6e21fc41 // fdiv.4s v1, v2, v1
+	WORD $0x6e20fc60 // fdiv.4s v0, v3, v0
+	WORD $0x6e21dd01 // fmul.4s v1, v8, v1
+	WORD $0x6e20dce0 // fmul.4s v0, v7, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -445,68 +445,68 @@ rest:
 masked1:
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e2c1d21 // and v1.16b, v9.16b, v12.16b
-	WORD $0x4e2c1d02 // and v2.16b, v8.16b, v12.16b
+	WORD $0x4e2c1d21 // and.16b v1, v9, v12
+	WORD $0x4e2c1d02 // and.16b v2, v8, v12
 	FMOVQ 16(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e2bdc31 // fmul v17.4s, v1.4s, v11.4s
-	WORD $0x6e2bdc0e // fmul v14.4s, v0.4s, v11.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e2bdc31 // fmul.4s v17, v1, v11
+	WORD $0x6e2bdc0e // fmul.4s v14, v0, v11
 
 	// x = e·ln 2 + r
-	WORD $0x6e25de21 // fmul v1.4s, v17.4s, v5.4s
-	WORD $0x6e25ddc0 // fmul v0.4s, v14.4s, v5.4s
-	WORD $0x4e218832 // frintn v18.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4eb2ce11 // fmls v17.4s, v16.4s, v18.4s
-	WORD $0x4ea4ce0e // fmls v14.4s, v16.4s, v4.4s
-	WORD $0x4eb2cdf1 // fmls v17.4s, v15.4s, v18.4s
-	WORD $0x4ea4cdee // fmls v14.4s, v15.4s, v4.4s
+	WORD $0x6e25de21 // fmul.4s v1, v17, v5
+	WORD $0x6e25ddc0 // fmul.4s v0, v14, v5
+	WORD $0x4e218832 // frintn.4s v18, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4eb2ce11 // fmls.4s v17, v16, v18
+	WORD $0x4ea4ce0e // fmls.4s v14, v16, v4
+	WORD $0x4eb2cdf1 // fmls.4s v17, v15, v18
+	WORD $0x4ea4cdee // fmls.4s v14, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce23 // fmla v3.4s, v17.4s, v0.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4e20ce23 // fmla.4s v3, v17, v0
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce21 // fmla v1.4s, v17.4s, v3.4s
-	WORD $0x4e22cdc0 // fmla v0.4s, v14.4s, v2.4s
+	WORD $0x4e23ce21 // fmla.4s v1, v17, v3
+	WORD $0x4e22cdc0 // fmla.4s v0, v14, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce23 // fmla v3.4s, v17.4s, v1.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4e21ce23 // fmla.4s v3, v17, v1
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce21 // fmla v1.4s, v17.4s, v3.4s
-	WORD $0x4e22cdc0 // fmla v0.4s, v14.4s, v2.4s
-	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
-	WORD $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	WORD $0x4e21ce31 // fmla v17.4s, v17.4s, v1.4s
-	WORD $0x4e20cdce // fmla v14.4s, v14.4s, v0.4s
-	WORD $0x4e21aa41 // fcvtns v1.4s, v18.4s
-	WORD $0x4e21a880 // fcvtns v0.4s, v4.4s
+	WORD $0x4e23ce21 // fmla.4s v1, v17, v3
+	WORD $0x4e22cdc0 // fmla.4s v0, v14, v2
+	WORD $0x6e31dc21 // fmul.4s v1, v1, v17
+	WORD $0x6e2edc00 // fmul.4s v0, v0, v14
+	WORD $0x4e21ce31 // fmla.4s v17, v17, v1
+	WORD $0x4e20cdce // fmla.4s v14, v14, v0
+	WORD $0x4e21aa41 // fcvtns.4s v1, v18
+	WORD $0x4e21a880 // fcvtns.4s v0, v4
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8424 // add v4.4s, v1.4s, v10.4s
-	WORD $0x4eaa8401 // add v1.4s, v0.4s, v10.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8424 // add.4s v4, v1, v10
+	WORD $0x4eaa8401 // add.4s v1, v0, v10
 	FMOVQ 176(R26), F0
-	WORD $0x4ea4d403 // fsub v3.4s, v0.4s, v4.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea4ce23 // fmls v3.4s, v17.4s, v4.4s
-	WORD $0x4ea1cdc2 // fmls v2.4s, v14.4s, v1.4s
+	WORD $0x4ea4d403 // fsub.4s v3, v0, v4
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea4ce23 // fmls.4s v3, v17, v4
+	WORD $0x4ea1cdc2 // fmls.4s v2, v14, v1
 	FMOVQ 192(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e2d1d21 // and v1.16b, v9.16b, v13.16b
-	WORD $0x4e2d1d00 // and v0.16b, v8.16b, v13.16b
-	WORD $0x4ea11c69 // orr v9.16b, v3.16b, v1.16b
-	WORD $0x4ea01c48 // orr v8.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e2d1d21 // and.16b v1, v9, v13
+	WORD $0x4e2d1d00 // and.16b v0, v8, v13
+	WORD $0x4ea11c69 // orr.16b v9, v3, v1
+	WORD $0x4ea01c48 // orr.16b v8, v2, v0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
 	MOVD R3, R15
@@ -536,85 +536,85 @@ masked1:
 	VLD1.P 4(R15), V17.S[3]
 
 masked2:
-	WORD $0x4ead1e42 // orr v2.16b, v18.16b, v13.16b
-	WORD $0x4ead1e21 // orr v1.16b, v17.16b, v13.16b
+	WORD $0x4ead1e42 // orr.16b v2, v18, v13
+	WORD $0x4ead1e21 // orr.16b v1, v17, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f414 // fmin v20.4s, v0.4s, v2.4s
-	WORD $0x4ea1f413 // fmin v19.4s, v0.4s, v1.4s
+	WORD $0x4ea2f414 // fmin.4s v20, v0, v2
+	WORD $0x4ea1f413 // fmin.4s v19, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
-	WORD $0x6e25de60 // fmul v0.4s, v19.4s, v5.4s
-	WORD $0x4e21882e // frintn v14.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4eaece14 // fmls v20.4s, v16.4s, v14.4s
-	WORD $0x4ea4ce13 // fmls v19.4s, v16.4s, v4.4s
-	WORD $0x4eaecdf4 // fmls v20.4s, v15.4s, v14.4s
-	WORD $0x4ea4cdf3 // fmls v19.4s, v15.4s, v4.4s
+	WORD $0x6e25de81 // fmul.4s v1, v20, v5
+	WORD $0x6e25de60 // fmul.4s v0, v19, v5
+	WORD $0x4e21882e // frintn.4s v14, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4eaece14 // fmls.4s v20, v16, v14
+	WORD $0x4ea4ce13 // fmls.4s v19, v16, v4
+	WORD $0x4eaecdf4 // fmls.4s v20, v15, v14
+	WORD $0x4ea4cdf3 // fmls.4s v19, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce83 // fmla v3.4s, v20.4s, v0.4s
-	WORD $0x4e20ce62 // fmla v2.4s, v19.4s, v0.4s
+	WORD $0x4e20ce83 // fmla.4s v3, v20, v0
+	WORD $0x4e20ce62 // fmla.4s v2, v19, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce81 // fmla v1.4s, v20.4s, v3.4s
-	WORD $0x4e22ce60 // fmla v0.4s, v19.4s, v2.4s
+	WORD $0x4e23ce81 // fmla.4s v1, v20, v3
+	WORD $0x4e22ce60 // fmla.4s v0, v19, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce83 // fmla v3.4s, v20.4s, v1.4s
-	WORD $0x4e20ce62 // fmla v2.4s, v19.4s, v0.4s
+	WORD $0x4e21ce83 // fmla.4s v3, v20, v1
+	WORD $0x4e20ce62 // fmla.4s v2, v19, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce81 // fmla v1.4s, v20.4s, v3.4s
-	WORD $0x4e22ce60 // fmla v0.4s, v19.4s, v2.4s
-	WORD $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	WORD $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
-	WORD $0x4e21ce94 // fmla v20.4s, v20.4s, v1.4s
-	WORD $0x4e20ce73 // fmla v19.4s, v19.4s, v0.4s
-	WORD $0x4e21a9ce // fcvtns v14.4s, v14.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23ce81 // fmla.4s v1, v20, v3
+	WORD $0x4e22ce60 // fmla.4s v0, v19, v2
+	WORD $0x6e34dc21 // fmul.4s v1, v1, v20
+	WORD $0x6e33dc00 // fmul.4s v0, v0, v19
+	WORD $0x4e21ce94 // fmla.4s v20, v20, v1
+	WORD $0x4e20ce73 // fmla.4s v19, v19, v0
+	WORD $0x4e21a9ce // fcvtns.4s v14, v14
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad683 // fadd v3.4s, v20.4s, v10.4s
-	WORD $0x4e2ad662 // fadd v2.4s, v19.4s, v10.4s
-	WORD $0x4f3f05c1 // sshr v1.4s, v14.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea185ce // sub v14.4s, v14.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3755c1 // shl v1.4s, v14.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc44 // fmul v4.4s, v2.4s, v0.4s
+	WORD $0x4e2ad683 // fadd.4s v3, v20, v10
+	WORD $0x4e2ad662 // fadd.4s v2, v19, v10
+	WORD $0x4f3f05c1 // sshr.4s v1, v14, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea185ce // sub.4s v14, v14, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3755c1 // shl.4s v1, v14, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc44 // fmul.4s v4, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f210640 // sshr v0.4s, v18.4s, #31
+	WORD $0x4f210640 // sshr.4s v0, v18, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210620 // sshr v0.4s, v17.4s, #31
-	WORD $0x6ea01c83 // bit v3.16b, v4.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
-	WORD $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD $0x6e20fc60 // fdiv v0.4s, v3.4s, v0.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210620 // sshr.4s v0, v17, #31
+	WORD $0x6ea01c83 // bit.16b v3, v4, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad480 // fadd.4s v0, v4, v10
+	WORD $0x6e21fc41 // fdiv.4s v1, v2, v1
+	WORD $0x6e20fc60 // fdiv.4s v0, v3, v0
+	WORD $0x6e21dd29 // fmul.4s v9, v9, v1
+	WORD $0x6e20dd08 // fmul.4s v8, v8, v0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
 	MOVD R4, R15
@@ -644,83 +644,83 @@ masked2:
 	VLD1.P 4(R15), V17.S[3]
 
 masked3:
-	WORD $0x4ead1e42 // orr v2.16b, v18.16b, v13.16b
-	WORD $0x4ead1e21 // orr v1.16b, v17.16b, v13.16b
+	WORD $0x4ead1e42 // orr.16b v2, v18, v13
+	WORD $0x4ead1e21 // orr.16b v1, v17, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f414 // fmin v20.4s, v0.4s, v2.4s
-	WORD $0x4ea1f413 // fmin v19.4s, v0.4s, v1.4s
+	WORD $0x4ea2f414 // fmin.4s v20, v0, v2
+	WORD $0x4ea1f413 // fmin.4s v19, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
-	WORD $0x6e25de60 // fmul v0.4s, v19.4s, v5.4s
-	WORD $0x4e21882e // frintn v14.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4eaece14 // fmls v20.4s, v16.4s, v14.4s
-	WORD $0x4ea4ce13 // fmls v19.4s, v16.4s, v4.4s
-	WORD $0x4eaecdf4 // fmls v20.4s, v15.4s, v14.4s
-	WORD $0x4ea4cdf3 // fmls v19.4s, v15.4s, v4.4s
+	WORD $0x6e25de81 // fmul.4s v1, v20, v5
+	WORD $0x6e25de60 // fmul.4s v0, v19, v5
+	WORD $0x4e21882e // frintn.4s v14, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4eaece14 // fmls.4s v20, v16, v14
+	WORD $0x4ea4ce13 // fmls.4s v19, v16, v4
+	WORD $0x4eaecdf4 // fmls.4s v20, v15, v14
+	WORD $0x4ea4cdf3 // fmls.4s v19, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce83 // fmla v3.4s, v20.4s, v0.4s
-	WORD $0x4e20ce62 // fmla v2.4s, v19.4s, v0.4s
+	WORD $0x4e20ce83 // fmla.4s v3, v20, v0
+	WORD $0x4e20ce62 // fmla.4s v2, v19, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce81 // fmla v1.4s, v20.4s, v3.4s
-	WORD $0x4e22ce60 // fmla v0.4s, v19.4s, v2.4s
+	WORD $0x4e23ce81 // fmla.4s v1, v20, v3
+	WORD $0x4e22ce60 // fmla.4s v0, v19, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce83 // fmla v3.4s, v20.4s, v1.4s
-	WORD $0x4e20ce62 // fmla v2.4s, v19.4s, v0.4s
+	WORD $0x4e21ce83 // fmla.4s v3, v20, v1
+	WORD $0x4e20ce62 // fmla.4s v2, v19, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce81 // fmla v1.4s, v20.4s, v3.4s
-	WORD $0x4e22ce60 // fmla v0.4s, v19.4s, v2.4s
-	WORD $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	WORD $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
-	WORD $0x4e21ce94 // fmla v20.4s, v20.4s, v1.4s
-	WORD $0x4e20ce73 // fmla v19.4s, v19.4s, v0.4s
-	WORD $0x4e21a9ce // fcvtns v14.4s, v14.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23ce81 // fmla.4s v1, v20, v3
+	WORD $0x4e22ce60 // fmla.4s v0, v19, v2
+	WORD $0x6e34dc21 // fmul.4s v1, v1, v20
+	WORD $0x6e33dc00 // fmul.4s v0, v0, v19
+	WORD $0x4e21ce94 // fmla.4s v20, v20, v1
+	WORD $0x4e20ce73 // fmla.4s v19, v19, v0
+	WORD $0x4e21a9ce // fcvtns.4s v14, v14
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad683 // fadd v3.4s, v20.4s, v10.4s
-	WORD $0x4e2ad662 // fadd v2.4s, v19.4s, v10.4s
-	WORD $0x4f3f05c1 // sshr v1.4s, v14.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea185ce // sub v14.4s, v14.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3755c1 // shl v1.4s, v14.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	WORD $0x4e2ad683 // fadd.4s v3, v20, v10
+	WORD $0x4e2ad662 // fadd.4s v2, v19, v10
+	WORD $0x4f3f05c1 // sshr.4s v1, v14, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea185ce // sub.4s v14, v14, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3755c1 // shl.4s v1, v14, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc43 // fmul.4s v3, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F4
-	WORD $0x4f210640 // sshr v0.4s, v18.4s, #31
+	WORD $0x4f210640 // sshr.4s v0, v18, #31
 	WORD $0x4ea41c82 // mov v2.16b, v4.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210620 // sshr v0.4s, v17.4s, #31
-	WORD $0x6ea01c64 // bit v4.16b, v3.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad460 // fadd v0.4s, v3.4s, v10.4s
-	WORD $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	WORD $0x6e20fc82 // fdiv v2.4s, v4.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210620 // sshr.4s v0, v17, #31
+	WORD $0x6ea01c64 // bit.16b v4, v3, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad460 // fadd.4s v0, v3, v10
+	WORD $0x6e21fc43 // fdiv.4s v3, v2, v1
+	WORD $0x6e20fc82 // fdiv.4s v2, v4, v0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R1, R15
@@ -750,8 +750,8 @@ masked3:
 	VLD1.P 4(R15), V0.S[3]
 
 masked4:
-	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
-	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	WORD $0x4e23cc29 // fmla.4s v9, v1, v3
+	WORD $0x4e22cc08 // fmla.4s v8, v0, v2
 	MOVD R1, R15
 	VMOV V7.S[0], R14
 	CBZ R14, masked5
@@ -781,68 +781,68 @@ masked4:
 masked5:
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e2c1d21 // and v1.16b, v9.16b, v12.16b
-	WORD $0x4e2c1d02 // and v2.16b, v8.16b, v12.16b
+	WORD $0x4e2c1d21 // and.16b v1, v9, v12
+	WORD $0x4e2c1d02 // and.16b v2, v8, v12
 	FMOVQ 16(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e2bdc2c // fmul v12.4s, v1.4s, v11.4s
-	WORD $0x6e2bdc0b // fmul v11.4s, v0.4s, v11.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e2bdc2c // fmul.4s v12, v1, v11
+	WORD $0x6e2bdc0b // fmul.4s v11, v0, v11
 
 	// x = e·ln 2 + r
-	WORD $0x6e25dd81 // fmul v1.4s, v12.4s, v5.4s
-	WORD $0x6e25dd60 // fmul v0.4s, v11.4s, v5.4s
-	WORD $0x4e21882e // frintn v14.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4eaece0c // fmls v12.4s, v16.4s, v14.4s
-	WORD $0x4ea4ce0b // fmls v11.4s, v16.4s, v4.4s
-	WORD $0x4eaecdec // fmls v12.4s, v15.4s, v14.4s
-	WORD $0x4ea4cdeb // fmls v11.4s, v15.4s, v4.4s
+	WORD $0x6e25dd81 // fmul.4s v1, v12, v5
+	WORD $0x6e25dd60 // fmul.4s v0, v11, v5
+	WORD $0x4e21882e // frintn.4s v14, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4eaece0c // fmls.4s v12, v16, v14
+	WORD $0x4ea4ce0b // fmls.4s v11, v16, v4
+	WORD $0x4eaecdec // fmls.4s v12, v15, v14
+	WORD $0x4ea4cdeb // fmls.4s v11, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd83 // fmla v3.4s, v12.4s, v0.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e20cd83 // fmla.4s v3, v12, v0
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
-	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
-	WORD $0x4e21cd8c // fmla v12.4s, v12.4s, v1.4s
-	WORD $0x4e20cd6b // fmla v11.4s, v11.4s, v0.4s
-	WORD $0x4e21a9c1 // fcvtns v1.4s, v14.4s
-	WORD $0x4e21a880 // fcvtns v0.4s, v4.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
+	WORD $0x6e2cdc21 // fmul.4s v1, v1, v12
+	WORD $0x6e2bdc00 // fmul.4s v0, v0, v11
+	WORD $0x4e21cd8c // fmla.4s v12, v12, v1
+	WORD $0x4e20cd6b // fmla.4s v11, v11, v0
+	WORD $0x4e21a9c1 // fcvtns.4s v1, v14
+	WORD $0x4e21a880 // fcvtns.4s v0, v4
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8424 // add v4.4s, v1.4s, v10.4s
-	WORD $0x4eaa8401 // add v1.4s, v0.4s, v10.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8424 // add.4s v4, v1, v10
+	WORD $0x4eaa8401 // add.4s v1, v0, v10
 	FMOVQ 176(R26), F0
-	WORD $0x4ea4d403 // fsub v3.4s, v0.4s, v4.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea4cd83 // fmls v3.4s, v12.4s, v4.4s
-	WORD $0x4ea1cd62 // fmls v2.4s, v11.4s, v1.4s
+	WORD $0x4ea4d403 // fsub.4s v3, v0, v4
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea4cd83 // fmls.4s v3, v12, v4
+	WORD $0x4ea1cd62 // fmls.4s v2, v11, v1
 	FMOVQ 192(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e2d1d21 // and v1.16b, v9.16b, v13.16b
-	WORD $0x4e2d1d00 // and v0.16b, v8.16b, v13.16b
-	WORD $0x4ea11c69 // orr v9.16b, v3.16b, v1.16b
-	WORD $0x4ea01c48 // orr v8.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e2d1d21 // and.16b v1, v9, v13
+	WORD $0x4e2d1d00 // and.16b v0, v8, v13
+	WORD $0x4ea11c69 // orr.16b v9, v3, v1
+	WORD $0x4ea01c48 // orr.16b v8, v2, v0
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
 	MOVD R2, R15
@@ -872,85 +872,85 @@ masked5:
 	VLD1.P 4(R15), V11.S[3]
 
 masked6:
-	WORD $0x4ead1d82 // orr v2.16b, v12.16b, v13.16b
-	WORD $0x4ead1d61 // orr v1.16b, v11.16b, v13.16b
+	WORD $0x4ead1d82 // orr.16b v2, v12, v13
+	WORD $0x4ead1d61 // orr.16b v1, v11, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f40e // fmin v14.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40d // fmin v13.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40e // fmin.4s v14, v0, v2
+	WORD $0x4ea1f40d // fmin.4s v13, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e25ddc1 // fmul v1.4s, v14.4s, v5.4s
-	WORD $0x6e25dda0 // fmul v0.4s, v13.4s, v5.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5ce0e // fmls v14.4s, v16.4s, v5.4s
-	WORD $0x4ea4ce0d // fmls v13.4s, v16.4s, v4.4s
-	WORD $0x4ea5cdee // fmls v14.4s, v15.4s, v5.4s
-	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
+	WORD $0x6e25ddc1 // fmul.4s v1, v14, v5
+	WORD $0x6e25dda0 // fmul.4s v0, v13, v5
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5ce0e // fmls.4s v14, v16, v5
+	WORD $0x4ea4ce0d // fmls.4s v13, v16, v4
+	WORD $0x4ea5cdee // fmls.4s v14, v15, v5
+	WORD $0x4ea4cded // fmls.4s v13, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cdc3 // fmla v3.4s, v14.4s, v0.4s
-	WORD $0x4e20cda2 // fmla v2.4s, v13.4s, v0.4s
+	WORD $0x4e20cdc3 // fmla.4s v3, v14, v0
+	WORD $0x4e20cda2 // fmla.4s v2, v13, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cdc1 // fmla v1.4s, v14.4s, v3.4s
-	WORD $0x4e22cda0 // fmla v0.4s, v13.4s, v2.4s
+	WORD $0x4e23cdc1 // fmla.4s v1, v14, v3
+	WORD $0x4e22cda0 // fmla.4s v0, v13, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cdc3 // fmla v3.4s, v14.4s, v1.4s
-	WORD $0x4e20cda2 // fmla v2.4s, v13.4s, v0.4s
+	WORD $0x4e21cdc3 // fmla.4s v3, v14, v1
+	WORD $0x4e20cda2 // fmla.4s v2, v13, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cdc1 // fmla v1.4s, v14.4s, v3.4s
-	WORD $0x4e22cda0 // fmla v0.4s, v13.4s, v2.4s
-	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x4e21cdce // fmla v14.4s, v14.4s, v1.4s
-	WORD $0x4e20cdad // fmla v13.4s, v13.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cdc1 // fmla.4s v1, v14, v3
+	WORD $0x4e22cda0 // fmla.4s v0, v13, v2
+	WORD $0x6e2edc21 // fmul.4s v1, v1, v14
+	WORD $0x6e2ddc00 // fmul.4s v0, v0, v13
+	WORD $0x4e21cdce // fmla.4s v14, v14, v1
+	WORD $0x4e20cdad // fmla.4s v13, v13, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad5c3 // fadd v3.4s, v14.4s, v10.4s
-	WORD $0x4e2ad5a2 // fadd v2.4s, v13.4s, v10.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc44 // fmul v4.4s, v2.4s, v0.4s
+	WORD $0x4e2ad5c3 // fadd.4s v3, v14, v10
+	WORD $0x4e2ad5a2 // fadd.4s v2, v13, v10
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc44 // fmul.4s v4, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f210580 // sshr v0.4s, v12.4s, #31
+	WORD $0x4f210580 // sshr.4s v0, v12, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210560 // sshr v0.4s, v11.4s, #31
-	WORD $0x6ea01c83 // bit v3.16b, v4.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
-	WORD $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD $0x6e20fc60 // fdiv v0.4s, v3.4s, v0.4s
-	WORD $0x6e21dd21 // fmul v1.4s, v9.4s, v1.4s
-	WORD $0x6e20dd00 // fmul v0.4s, v8.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210560 // sshr.4s v0, v11, #31
+	WORD $0x6ea01c83 // bit.16b v3, v4, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad480 // fadd.4s v0, v4, v10
+	WORD $0x6e21fc41 // fdiv.4s v1, v2, v1
+	WORD $0x6e20fc60 // fdiv.4s v0, v3, v0
+	WORD $0x6e21dd21 // fmul.4s v1, v9, v1
+	WORD $0x6e20dd00 // fmul.4s v0, v8, v0
 	MOVD R0, R15
 	VMOV V7.S[0], R14
 	CBZ R14, masked7
@@ -1011,240 +1011,240 @@ one:
 	FLDPQ (R2), (F8, F7)
 	FLDPQ (R4), (F9, F6)
 	FLDPQ (R6), (F1, F0)
-	WORD $0x4e21d472 // fadd v18.4s, v3.4s, v1.4s
-	WORD $0x4e20d44c // fadd v12.4s, v2.4s, v0.4s
-	WORD $0x4ead1e42 // orr v2.16b, v18.16b, v13.16b
-	WORD $0x4ead1d81 // orr v1.16b, v12.16b, v13.16b
+	WORD $0x4e21d472 // fadd.4s v18, v3, v1
+	WORD $0x4e20d44c // fadd.4s v12, v2, v0
+	WORD $0x4ead1e42 // orr.16b v2, v18, v13
+	WORD $0x4ead1d81 // orr.16b v1, v12, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f414 // fmin v20.4s, v0.4s, v2.4s
-	WORD $0x4ea1f413 // fmin v19.4s, v0.4s, v1.4s
+	WORD $0x4ea2f414 // fmin.4s v20, v0, v2
+	WORD $0x4ea1f413 // fmin.4s v19, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24de81 // fmul v1.4s, v20.4s, v4.4s
-	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
-	WORD $0x4e21882b // frintn v11.4s, v1.4s
-	WORD $0x4e218805 // frintn v5.4s, v0.4s
-	WORD $0x4eabce14 // fmls v20.4s, v16.4s, v11.4s
-	WORD $0x4ea5ce13 // fmls v19.4s, v16.4s, v5.4s
-	WORD $0x4eabcdf4 // fmls v20.4s, v15.4s, v11.4s
-	WORD $0x4ea5cdf3 // fmls v19.4s, v15.4s, v5.4s
+	WORD $0x6e24de81 // fmul.4s v1, v20, v4
+	WORD $0x6e24de60 // fmul.4s v0, v19, v4
+	WORD $0x4e21882b // frintn.4s v11, v1
+	WORD $0x4e218805 // frintn.4s v5, v0
+	WORD $0x4eabce14 // fmls.4s v20, v16, v11
+	WORD $0x4ea5ce13 // fmls.4s v19, v16, v5
+	WORD $0x4eabcdf4 // fmls.4s v20, v15, v11
+	WORD $0x4ea5cdf3 // fmls.4s v19, v15, v5
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce83 // fmla v3.4s, v20.4s, v0.4s
-	WORD $0x4e20ce62 // fmla v2.4s, v19.4s, v0.4s
+	WORD $0x4e20ce83 // fmla.4s v3, v20, v0
+	WORD $0x4e20ce62 // fmla.4s v2, v19, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce81 // fmla v1.4s, v20.4s, v3.4s
-	WORD $0x4e22ce60 // fmla v0.4s, v19.4s, v2.4s
+	WORD $0x4e23ce81 // fmla.4s v1, v20, v3
+	WORD $0x4e22ce60 // fmla.4s v0, v19, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce83 // fmla v3.4s, v20.4s, v1.4s
-	WORD $0x4e20ce62 // fmla v2.4s, v19.4s, v0.4s
+	WORD $0x4e21ce83 // fmla.4s v3, v20, v1
+	WORD $0x4e20ce62 // fmla.4s v2, v19, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce81 // fmla v1.4s, v20.4s, v3.4s
-	WORD $0x4e22ce60 // fmla v0.4s, v19.4s, v2.4s
-	WORD $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	WORD $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
-	WORD $0x4e21ce94 // fmla v20.4s, v20.4s, v1.4s
-	WORD $0x4e20ce73 // fmla v19.4s, v19.4s, v0.4s
-	WORD $0x4e21a96b // fcvtns v11.4s, v11.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	WORD $0x4e23ce81 // fmla.4s v1, v20, v3
+	WORD $0x4e22ce60 // fmla.4s v0, v19, v2
+	WORD $0x6e34dc21 // fmul.4s v1, v1, v20
+	WORD $0x6e33dc00 // fmul.4s v0, v0, v19
+	WORD $0x4e21ce94 // fmla.4s v20, v20, v1
+	WORD $0x4e20ce73 // fmla.4s v19, v19, v0
+	WORD $0x4e21a96b // fcvtns.4s v11, v11
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad683 // fadd v3.4s, v20.4s, v10.4s
-	WORD $0x4e2ad662 // fadd v2.4s, v19.4s, v10.4s
-	WORD $0x4f3f0561 // sshr v1.4s, v11.4s, #1
-	WORD $0x4f3f04a0 // sshr v0.4s, v5.4s, #1
-	WORD $0x6ea1856b // sub v11.4s, v11.4s, v1.4s
-	WORD $0x6ea084a5 // sub v5.4s, v5.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f375561 // shl v1.4s, v11.4s, #23
-	WORD $0x4f3754a0 // shl v0.4s, v5.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	WORD $0x4e2ad683 // fadd.4s v3, v20, v10
+	WORD $0x4e2ad662 // fadd.4s v2, v19, v10
+	WORD $0x4f3f0561 // sshr.4s v1, v11, #1
+	WORD $0x4f3f04a0 // sshr.4s v0, v5, #1
+	WORD $0x6ea1856b // sub.4s v11, v11, v1
+	WORD $0x6ea084a5 // sub.4s v5, v5, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f375561 // shl.4s v1, v11, #23
+	WORD $0x4f3754a0 // shl.4s v0, v5, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc43 // fmul.4s v3, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F5
-	WORD $0x4f210640 // sshr v0.4s, v18.4s, #31
+	WORD $0x4f210640 // sshr.4s v0, v18, #31
 	WORD $0x4ea51ca2 // mov v2.16b, v5.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210580 // sshr v0.4s, v12.4s, #31
-	WORD $0x6ea01c65 // bit v5.16b, v3.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad460 // fadd v0.4s, v3.4s, v10.4s
-	WORD $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	WORD $0x6e20fca2 // fdiv v2.4s, v5.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210580 // sshr.4s v0, v12, #31
+	WORD $0x6ea01c65 // bit.16b v5, v3, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad460 // fadd.4s v0, v3, v10
+	WORD $0x6e21fc43 // fdiv.4s v3, v2, v1
+	WORD $0x6e20fca2 // fdiv.4s v2, v5, v0
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e23cc28 // fmla v8.4s, v1.4s, v3.4s
-	WORD $0x4e22cc07 // fmla v7.4s, v0.4s, v2.4s
+	WORD $0x4e23cc28 // fmla.4s v8, v1, v3
+	WORD $0x4e22cc07 // fmla.4s v7, v0, v2
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e311d01 // and v1.16b, v8.16b, v17.16b
-	WORD $0x4e311ce2 // and v2.16b, v7.16b, v17.16b
+	WORD $0x4e311d01 // and.16b v1, v8, v17
+	WORD $0x4e311ce2 // and.16b v2, v7, v17
 	FMOVQ 16(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e2edc2c // fmul v12.4s, v1.4s, v14.4s
-	WORD $0x6e2edc0b // fmul v11.4s, v0.4s, v14.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e2edc2c // fmul.4s v12, v1, v14
+	WORD $0x6e2edc0b // fmul.4s v11, v0, v14
 
 	// x = e·ln 2 + r
-	WORD $0x6e24dd81 // fmul v1.4s, v12.4s, v4.4s
-	WORD $0x6e24dd60 // fmul v0.4s, v11.4s, v4.4s
-	WORD $0x4e218832 // frintn v18.4s, v1.4s
-	WORD $0x4e218805 // frintn v5.4s, v0.4s
-	WORD $0x4eb2ce0c // fmls v12.4s, v16.4s, v18.4s
-	WORD $0x4ea5ce0b // fmls v11.4s, v16.4s, v5.4s
-	WORD $0x4eb2cdec // fmls v12.4s, v15.4s, v18.4s
-	WORD $0x4ea5cdeb // fmls v11.4s, v15.4s, v5.4s
+	WORD $0x6e24dd81 // fmul.4s v1, v12, v4
+	WORD $0x6e24dd60 // fmul.4s v0, v11, v4
+	WORD $0x4e218832 // frintn.4s v18, v1
+	WORD $0x4e218805 // frintn.4s v5, v0
+	WORD $0x4eb2ce0c // fmls.4s v12, v16, v18
+	WORD $0x4ea5ce0b // fmls.4s v11, v16, v5
+	WORD $0x4eb2cdec // fmls.4s v12, v15, v18
+	WORD $0x4ea5cdeb // fmls.4s v11, v15, v5
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cd83 // fmla v3.4s, v12.4s, v0.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e20cd83 // fmla.4s v3, v12, v0
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cd83 // fmla v3.4s, v12.4s, v1.4s
-	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
+	WORD $0x4e21cd83 // fmla.4s v3, v12, v1
+	WORD $0x4e20cd62 // fmla.4s v2, v11, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cd81 // fmla v1.4s, v12.4s, v3.4s
-	WORD $0x4e22cd60 // fmla v0.4s, v11.4s, v2.4s
-	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
-	WORD $0x4e21cd8c // fmla v12.4s, v12.4s, v1.4s
-	WORD $0x4e20cd6b // fmla v11.4s, v11.4s, v0.4s
-	WORD $0x4e21aa41 // fcvtns v1.4s, v18.4s
-	WORD $0x4e21a8a0 // fcvtns v0.4s, v5.4s
+	WORD $0x4e23cd81 // fmla.4s v1, v12, v3
+	WORD $0x4e22cd60 // fmla.4s v0, v11, v2
+	WORD $0x6e2cdc21 // fmul.4s v1, v1, v12
+	WORD $0x6e2bdc00 // fmul.4s v0, v0, v11
+	WORD $0x4e21cd8c // fmla.4s v12, v12, v1
+	WORD $0x4e20cd6b // fmla.4s v11, v11, v0
+	WORD $0x4e21aa41 // fcvtns.4s v1, v18
+	WORD $0x4e21a8a0 // fcvtns.4s v0, v5
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8425 // add v5.4s, v1.4s, v10.4s
-	WORD $0x4eaa8401 // add v1.4s, v0.4s, v10.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8425 // add.4s v5, v1, v10
+	WORD $0x4eaa8401 // add.4s v1, v0, v10
 	FMOVQ 176(R26), F0
-	WORD $0x4ea5d403 // fsub v3.4s, v0.4s, v5.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea5cd83 // fmls v3.4s, v12.4s, v5.4s
-	WORD $0x4ea1cd62 // fmls v2.4s, v11.4s, v1.4s
+	WORD $0x4ea5d403 // fsub.4s v3, v0, v5
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea5cd83 // fmls.4s v3, v12, v5
+	WORD $0x4ea1cd62 // fmls.4s v2, v11, v1
 	FMOVQ 192(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e2d1d01 // and v1.16b, v8.16b, v13.16b
-	WORD $0x4e2d1ce0 // and v0.16b, v7.16b, v13.16b
-	WORD $0x4ea11c68 // orr v8.16b, v3.16b, v1.16b
-	WORD $0x4ea01c47 // orr v7.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e2d1d01 // and.16b v1, v8, v13
+	WORD $0x4e2d1ce0 // and.16b v0, v7, v13
+	WORD $0x4ea11c68 // orr.16b v8, v3, v1
+	WORD $0x4ea01c47 // orr.16b v7, v2, v0
 	FLDPQ (R7), (F1, F0)
-	WORD $0x4e21d52b // fadd v11.4s, v9.4s, v1.4s
-	WORD $0x4e20d4c9 // fadd v9.4s, v6.4s, v0.4s
-	WORD $0x4ead1d62 // orr v2.16b, v11.16b, v13.16b
-	WORD $0x4ead1d21 // orr v1.16b, v9.16b, v13.16b
+	WORD $0x4e21d52b // fadd.4s v11, v9, v1
+	WORD $0x4e20d4c9 // fadd.4s v9, v6, v0
+	WORD $0x4ead1d62 // orr.16b v2, v11, v13
+	WORD $0x4ead1d21 // orr.16b v1, v9, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f412 // fmin v18.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40c // fmin v12.4s, v0.4s, v1.4s
+	WORD $0x4ea2f412 // fmin.4s v18, v0, v2
+	WORD $0x4ea1f40c // fmin.4s v12, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24de41 // fmul v1.4s, v18.4s, v4.4s
-	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
-	WORD $0x4e218826 // frintn v6.4s, v1.4s
-	WORD $0x4e218805 // frintn v5.4s, v0.4s
-	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
-	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
-	WORD $0x4ea6cdf2 // fmls v18.4s, v15.4s, v6.4s
-	WORD $0x4ea5cdec // fmls v12.4s, v15.4s, v5.4s
+	WORD $0x6e24de41 // fmul.4s v1, v18, v4
+	WORD $0x6e24dd80 // fmul.4s v0, v12, v4
+	WORD $0x4e218826 // frintn.4s v6, v1
+	WORD $0x4e218805 // frintn.4s v5, v0
+	WORD $0x4ea6ce12 // fmls.4s v18, v16, v6
+	WORD $0x4ea5ce0c // fmls.4s v12, v16, v5
+	WORD $0x4ea6cdf2 // fmls.4s v18, v15, v6
+	WORD $0x4ea5cdec // fmls.4s v12, v15, v5
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce43 // fmla v3.4s, v18.4s, v0.4s
-	WORD $0x4e20cd82 // fmla v2.4s, v12.4s, v0.4s
+	WORD $0x4e20ce43 // fmla.4s v3, v18, v0
+	WORD $0x4e20cd82 // fmla.4s v2, v12, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22cd80 // fmla v0.4s, v12.4s, v2.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22cd80 // fmla.4s v0, v12, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce43 // fmla v3.4s, v18.4s, v1.4s
-	WORD $0x4e20cd82 // fmla v2.4s, v12.4s, v0.4s
+	WORD $0x4e21ce43 // fmla.4s v3, v18, v1
+	WORD $0x4e20cd82 // fmla.4s v2, v12, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce41 // fmla v1.4s, v18.4s, v3.4s
-	WORD $0x4e22cd80 // fmla v0.4s, v12.4s, v2.4s
-	WORD $0x6e32dc21 // fmul v1.4s, v1.4s, v18.4s
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e21ce52 // fmla v18.4s, v18.4s, v1.4s
-	WORD $0x4e20cd8c // fmla v12.4s, v12.4s, v0.4s
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	WORD $0x4e23ce41 // fmla.4s v1, v18, v3
+	WORD $0x4e22cd80 // fmla.4s v0, v12, v2
+	WORD $0x6e32dc21 // fmul.4s v1, v1, v18
+	WORD $0x6e2cdc00 // fmul.4s v0, v0, v12
+	WORD $0x4e21ce52 // fmla.4s v18, v18, v1
+	WORD $0x4e20cd8c // fmla.4s v12, v12, v0
+	WORD $0x4e21a8c6 // fcvtns.4s v6, v6
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad643 // fadd v3.4s, v18.4s, v10.4s
-	WORD $0x4e2ad582 // fadd v2.4s, v12.4s, v10.4s
-	WORD $0x4f3f04c1 // sshr v1.4s, v6.4s, #1
-	WORD $0x4f3f04a0 // sshr v0.4s, v5.4s, #1
-	WORD $0x6ea184c6 // sub v6.4s, v6.4s, v1.4s
-	WORD $0x6ea084a5 // sub v5.4s, v5.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754c1 // shl v1.4s, v6.4s, #23
-	WORD $0x4f3754a0 // shl v0.4s, v5.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc45 // fmul v5.4s, v2.4s, v0.4s
+	WORD $0x4e2ad643 // fadd.4s v3, v18, v10
+	WORD $0x4e2ad582 // fadd.4s v2, v12, v10
+	WORD $0x4f3f04c1 // sshr.4s v1, v6, #1
+	WORD $0x4f3f04a0 // sshr.4s v0, v5, #1
+	WORD $0x6ea184c6 // sub.4s v6, v6, v1
+	WORD $0x6ea084a5 // sub.4s v5, v5, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754c1 // shl.4s v1, v6, #23
+	WORD $0x4f3754a0 // shl.4s v0, v5, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc45 // fmul.4s v5, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f210560 // sshr v0.4s, v11.4s, #31
+	WORD $0x4f210560 // sshr.4s v0, v11, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210520 // sshr v0.4s, v9.4s, #31
-	WORD $0x6ea01ca3 // bit v3.16b, v5.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad4a0 // fadd v0.4s, v5.4s, v10.4s
-	WORD $0x6e21fc46 // fdiv v6.4s, v2.4s, v1.4s
-	WORD $0x6e20fc65 // fdiv v5.4s, v3.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210520 // sshr.4s v0, v9, #31
+	WORD $0x6ea01ca3 // bit.16b v3, v5, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad4a0 // fadd.4s v0, v5, v10
+	WORD $0x6e21fc46 // fdiv.4s v6, v2, v1
+	WORD $0x6e20fc65 // fdiv.4s v5, v3, v0
 	FMOVQ 176(R26), F0
-	WORD $0x4ea6d401 // fsub v1.4s, v0.4s, v6.4s
-	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
-	WORD $0x6e21dd03 // fmul v3.4s, v8.4s, v1.4s
-	WORD $0x6e20dce2 // fmul v2.4s, v7.4s, v0.4s
+	WORD $0x4ea6d401 // fsub.4s v1, v0, v6
+	WORD $0x4ea5d400 // fsub.4s v0, v0, v5
+	WORD $0x6e21dd03 // fmul.4s v3, v8, v1
+	WORD $0x6e20dce2 // fmul.4s v2, v7, v0
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4e26cc23 // fmla v3.4s, v1.4s, v6.4s
-	WORD $0x4e25cc02 // fmla v2.4s, v0.4s, v5.4s
+	WORD $0x4e26cc23 // fmla.4s v3, v1, v6
+	WORD $0x4e25cc02 // fmla.4s v2, v0, v5
 	FSTPQ (F3, F2), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -1382,85 +1382,85 @@ masked3:
 	VLD1.P 4(R15), V0.S[3]
 
 masked4:
-	WORD $0x4e21d474 // fadd v20.4s, v3.4s, v1.4s
-	WORD $0x4e20d453 // fadd v19.4s, v2.4s, v0.4s
-	WORD $0x4ead1e82 // orr v2.16b, v20.16b, v13.16b
-	WORD $0x4ead1e61 // orr v1.16b, v19.16b, v13.16b
+	WORD $0x4e21d474 // fadd.4s v20, v3, v1
+	WORD $0x4e20d453 // fadd.4s v19, v2, v0
+	WORD $0x4ead1e82 // orr.16b v2, v20, v13
+	WORD $0x4ead1e61 // orr.16b v1, v19, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f416 // fmin v22.4s, v0.4s, v2.4s
-	WORD $0x4ea1f415 // fmin v21.4s, v0.4s, v1.4s
+	WORD $0x4ea2f416 // fmin.4s v22, v0, v2
+	WORD $0x4ea1f415 // fmin.4s v21, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24dec1 // fmul v1.4s, v22.4s, v4.4s
-	WORD $0x6e24dea0 // fmul v0.4s, v21.4s, v4.4s
-	WORD $0x4e218832 // frintn v18.4s, v1.4s
-	WORD $0x4e218805 // frintn v5.4s, v0.4s
-	WORD $0x4eb2ce16 // fmls v22.4s, v16.4s, v18.4s
-	WORD $0x4ea5ce15 // fmls v21.4s, v16.4s, v5.4s
-	WORD $0x4eb2cdf6 // fmls v22.4s, v15.4s, v18.4s
-	WORD $0x4ea5cdf5 // fmls v21.4s, v15.4s, v5.4s
+	WORD $0x6e24dec1 // fmul.4s v1, v22, v4
+	WORD $0x6e24dea0 // fmul.4s v0, v21, v4
+	WORD $0x4e218832 // frintn.4s v18, v1
+	WORD $0x4e218805 // frintn.4s v5, v0
+	WORD $0x4eb2ce16 // fmls.4s v22, v16, v18
+	WORD $0x4ea5ce15 // fmls.4s v21, v16, v5
+	WORD $0x4eb2cdf6 // fmls.4s v22, v15, v18
+	WORD $0x4ea5cdf5 // fmls.4s v21, v15, v5
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cec3 // fmla v3.4s, v22.4s, v0.4s
-	WORD $0x4e20cea2 // fmla v2.4s, v21.4s, v0.4s
+	WORD $0x4e20cec3 // fmla.4s v3, v22, v0
+	WORD $0x4e20cea2 // fmla.4s v2, v21, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cec1 // fmla v1.4s, v22.4s, v3.4s
-	WORD $0x4e22cea0 // fmla v0.4s, v21.4s, v2.4s
+	WORD $0x4e23cec1 // fmla.4s v1, v22, v3
+	WORD $0x4e22cea0 // fmla.4s v0, v21, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cec3 // fmla v3.4s, v22.4s, v1.4s
-	WORD $0x4e20cea2 // fmla v2.4s, v21.4s, v0.4s
+	WORD $0x4e21cec3 // fmla.4s v3, v22, v1
+	WORD $0x4e20cea2 // fmla.4s v2, v21, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cec1 // fmla v1.4s, v22.4s, v3.4s
-	WORD $0x4e22cea0 // fmla v0.4s, v21.4s, v2.4s
-	WORD $0x6e36dc21 // fmul v1.4s, v1.4s, v22.4s
-	WORD $0x6e35dc00 // fmul v0.4s, v0.4s, v21.4s
-	WORD $0x4e21ced6 // fmla v22.4s, v22.4s, v1.4s
-	WORD $0x4e20ceb5 // fmla v21.4s, v21.4s, v0.4s
-	WORD $0x4e21aa52 // fcvtns v18.4s, v18.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	WORD $0x4e23cec1 // fmla.4s v1, v22, v3
+	WORD $0x4e22cea0 // fmla.4s v0, v21, v2
+	WORD $0x6e36dc21 // fmul.4s v1, v1, v22
+	WORD $0x6e35dc00 // fmul.4s v0, v0, v21
+	WORD $0x4e21ced6 // fmla.4s v22, v22, v1
+	WORD $0x4e20ceb5 // fmla.4s v21, v21, v0
+	WORD $0x4e21aa52 // fcvtns.4s v18, v18
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad6c3 // fadd v3.4s, v22.4s, v10.4s
-	WORD $0x4e2ad6a2 // fadd v2.4s, v21.4s, v10.4s
-	WORD $0x4f3f0641 // sshr v1.4s, v18.4s, #1
-	WORD $0x4f3f04a0 // sshr v0.4s, v5.4s, #1
-	WORD $0x6ea18652 // sub v18.4s, v18.4s, v1.4s
-	WORD $0x6ea084a5 // sub v5.4s, v5.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f375641 // shl v1.4s, v18.4s, #23
-	WORD $0x4f3754a0 // shl v0.4s, v5.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc43 // fmul v3.4s, v2.4s, v0.4s
+	WORD $0x4e2ad6c3 // fadd.4s v3, v22, v10
+	WORD $0x4e2ad6a2 // fadd.4s v2, v21, v10
+	WORD $0x4f3f0641 // sshr.4s v1, v18, #1
+	WORD $0x4f3f04a0 // sshr.4s v0, v5, #1
+	WORD $0x6ea18652 // sub.4s v18, v18, v1
+	WORD $0x6ea084a5 // sub.4s v5, v5, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f375641 // shl.4s v1, v18, #23
+	WORD $0x4f3754a0 // shl.4s v0, v5, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc43 // fmul.4s v3, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F5
-	WORD $0x4f210680 // sshr v0.4s, v20.4s, #31
+	WORD $0x4f210680 // sshr.4s v0, v20, #31
 	WORD $0x4ea51ca2 // mov v2.16b, v5.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210660 // sshr v0.4s, v19.4s, #31
-	WORD $0x6ea01c65 // bit v5.16b, v3.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad460 // fadd v0.4s, v3.4s, v10.4s
-	WORD $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	WORD $0x6e20fca2 // fdiv v2.4s, v5.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210660 // sshr.4s v0, v19, #31
+	WORD $0x6ea01c65 // bit.16b v5, v3, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad460 // fadd.4s v0, v3, v10
+	WORD $0x6e21fc43 // fdiv.4s v3, v2, v1
+	WORD $0x6e20fca2 // fdiv.4s v2, v5, v0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R5, R15
@@ -1490,72 +1490,72 @@ masked4:
 	VLD1.P 4(R15), V0.S[3]
 
 masked5:
-	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
-	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	WORD $0x4e23cc29 // fmla.4s v9, v1, v3
+	WORD $0x4e22cc08 // fmla.4s v8, v0, v2
 
 	// a = |x|; a NaN stays, because it is the second operand.
-	WORD $0x4e311d21 // and v1.16b, v9.16b, v17.16b
-	WORD $0x4e311d02 // and v2.16b, v8.16b, v17.16b
+	WORD $0x4e311d21 // and.16b v1, v9, v17
+	WORD $0x4e311d02 // and.16b v2, v8, v17
 	FMOVQ 16(R26), F0
-	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
-	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
-	WORD $0x6e2edc31 // fmul v17.4s, v1.4s, v14.4s
-	WORD $0x6e2edc0e // fmul v14.4s, v0.4s, v14.4s
+	WORD $0x4ea1f401 // fmin.4s v1, v0, v1
+	WORD $0x4ea2f400 // fmin.4s v0, v0, v2
+	WORD $0x6e2edc31 // fmul.4s v17, v1, v14
+	WORD $0x6e2edc0e // fmul.4s v14, v0, v14
 
 	// x = e·ln 2 + r
-	WORD $0x6e24de21 // fmul v1.4s, v17.4s, v4.4s
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
-	WORD $0x4e218832 // frintn v18.4s, v1.4s
-	WORD $0x4e218805 // frintn v5.4s, v0.4s
-	WORD $0x4eb2ce11 // fmls v17.4s, v16.4s, v18.4s
-	WORD $0x4ea5ce0e // fmls v14.4s, v16.4s, v5.4s
-	WORD $0x4eb2cdf1 // fmls v17.4s, v15.4s, v18.4s
-	WORD $0x4ea5cdee // fmls v14.4s, v15.4s, v5.4s
+	WORD $0x6e24de21 // fmul.4s v1, v17, v4
+	WORD $0x6e24ddc0 // fmul.4s v0, v14, v4
+	WORD $0x4e218832 // frintn.4s v18, v1
+	WORD $0x4e218805 // frintn.4s v5, v0
+	WORD $0x4eb2ce11 // fmls.4s v17, v16, v18
+	WORD $0x4ea5ce0e // fmls.4s v14, v16, v5
+	WORD $0x4eb2cdf1 // fmls.4s v17, v15, v18
+	WORD $0x4ea5cdee // fmls.4s v14, v15, v5
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20ce23 // fmla v3.4s, v17.4s, v0.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4e20ce23 // fmla.4s v3, v17, v0
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23ce21 // fmla v1.4s, v17.4s, v3.4s
-	WORD $0x4e22cdc0 // fmla v0.4s, v14.4s, v2.4s
+	WORD $0x4e23ce21 // fmla.4s v1, v17, v3
+	WORD $0x4e22cdc0 // fmla.4s v0, v14, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21ce23 // fmla v3.4s, v17.4s, v1.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4e21ce23 // fmla.4s v3, v17, v1
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23ce21 // fmla v1.4s, v17.4s, v3.4s
-	WORD $0x4e22cdc0 // fmla v0.4s, v14.4s, v2.4s
-	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
-	WORD $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	WORD $0x4e21ce31 // fmla v17.4s, v17.4s, v1.4s
-	WORD $0x4e20cdce // fmla v14.4s, v14.4s, v0.4s
-	WORD $0x4e21aa41 // fcvtns v1.4s, v18.4s
-	WORD $0x4e21a8a0 // fcvtns v0.4s, v5.4s
+	WORD $0x4e23ce21 // fmla.4s v1, v17, v3
+	WORD $0x4e22cdc0 // fmla.4s v0, v14, v2
+	WORD $0x6e31dc21 // fmul.4s v1, v1, v17
+	WORD $0x6e2edc00 // fmul.4s v0, v0, v14
+	WORD $0x4e21ce31 // fmla.4s v17, v17, v1
+	WORD $0x4e20cdce // fmla.4s v14, v14, v0
+	WORD $0x4e21aa41 // fcvtns.4s v1, v18
+	WORD $0x4e21a8a0 // fcvtns.4s v0, v5
 
 	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8425 // add v5.4s, v1.4s, v10.4s
-	WORD $0x4eaa8401 // add v1.4s, v0.4s, v10.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8425 // add.4s v5, v1, v10
+	WORD $0x4eaa8401 // add.4s v1, v0, v10
 	FMOVQ 176(R26), F0
-	WORD $0x4ea5d403 // fsub v3.4s, v0.4s, v5.4s
-	WORD $0x4ea1d402 // fsub v2.4s, v0.4s, v1.4s
-	WORD $0x4ea5ce23 // fmls v3.4s, v17.4s, v5.4s
-	WORD $0x4ea1cdc2 // fmls v2.4s, v14.4s, v1.4s
+	WORD $0x4ea5d403 // fsub.4s v3, v0, v5
+	WORD $0x4ea1d402 // fsub.4s v2, v0, v1
+	WORD $0x4ea5ce23 // fmls.4s v3, v17, v5
+	WORD $0x4ea1cdc2 // fmls.4s v2, v14, v1
 	FMOVQ 192(R26), F0
-	WORD $0x4ea3d401 // fsub v1.4s, v0.4s, v3.4s
-	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
-	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
-	WORD $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
-	WORD $0x4e2d1d21 // and v1.16b, v9.16b, v13.16b
-	WORD $0x4e2d1d00 // and v0.16b, v8.16b, v13.16b
-	WORD $0x4ea11c69 // orr v9.16b, v3.16b, v1.16b
-	WORD $0x4ea01c48 // orr v8.16b, v2.16b, v0.16b
+	WORD $0x4ea3d401 // fsub.4s v1, v0, v3
+	WORD $0x4ea2d400 // fsub.4s v0, v0, v2
+	WORD $0x6e21fc63 // fdiv.4s v3, v3, v1
+	WORD $0x6e20fc42 // fdiv.4s v2, v2, v0
+	WORD $0x4e2d1d21 // and.16b v1, v9, v13
+	WORD $0x4e2d1d00 // and.16b v0, v8, v13
+	WORD $0x4ea11c69 // orr.16b v9, v3, v1
+	WORD $0x4ea01c48 // orr.16b v8, v2, v0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R7, R15
@@ -1585,90 +1585,90 @@ masked5:
 	VLD1.P 4(R15), V0.S[3]
 
 masked6:
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD $0x4ead1d82 // orr v2.16b, v12.16b, v13.16b
-	WORD $0x4ead1d61 // orr v1.16b, v11.16b, v13.16b
+	WORD $0x4e21d58c // fadd.4s v12, v12, v1
+	WORD $0x4e20d56b // fadd.4s v11, v11, v0
+	WORD $0x4ead1d82 // orr.16b v2, v12, v13
+	WORD $0x4ead1d61 // orr.16b v1, v11, v13
 
 	// A NaN stays, because it is the second operand.
 	FMOVQ 224(R26), F0
-	WORD $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD $0x4e22f402 // fmax.4s v2, v0, v2
+	WORD $0x4e21f401 // fmax.4s v1, v0, v1
 	FMOVQ 240(R26), F0
-	WORD $0x4ea2f40e // fmin v14.4s, v0.4s, v2.4s
-	WORD $0x4ea1f40d // fmin v13.4s, v0.4s, v1.4s
+	WORD $0x4ea2f40e // fmin.4s v14, v0, v2
+	WORD $0x4ea1f40d // fmin.4s v13, v0, v1
 
 	// x = e·ln 2 + r
-	WORD $0x6e24ddc1 // fmul v1.4s, v14.4s, v4.4s
-	WORD $0x6e24dda0 // fmul v0.4s, v13.4s, v4.4s
-	WORD $0x4e218825 // frintn v5.4s, v1.4s
-	WORD $0x4e218804 // frintn v4.4s, v0.4s
-	WORD $0x4ea5ce0e // fmls v14.4s, v16.4s, v5.4s
-	WORD $0x4ea4ce0d // fmls v13.4s, v16.4s, v4.4s
-	WORD $0x4ea5cdee // fmls v14.4s, v15.4s, v5.4s
-	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
+	WORD $0x6e24ddc1 // fmul.4s v1, v14, v4
+	WORD $0x6e24dda0 // fmul.4s v0, v13, v4
+	WORD $0x4e218825 // frintn.4s v5, v1
+	WORD $0x4e218804 // frintn.4s v4, v0
+	WORD $0x4ea5ce0e // fmls.4s v14, v16, v5
+	WORD $0x4ea4ce0d // fmls.4s v13, v16, v4
+	WORD $0x4ea5cdee // fmls.4s v14, v15, v5
+	WORD $0x4ea4cded // fmls.4s v13, v15, v4
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 96(R26), F0
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e20cdc3 // fmla v3.4s, v14.4s, v0.4s
-	WORD $0x4e20cda2 // fmla v2.4s, v13.4s, v0.4s
+	WORD $0x4e20cdc3 // fmla.4s v3, v14, v0
+	WORD $0x4e20cda2 // fmla.4s v2, v13, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cdc1 // fmla v1.4s, v14.4s, v3.4s
-	WORD $0x4e22cda0 // fmla v0.4s, v13.4s, v2.4s
+	WORD $0x4e23cdc1 // fmla.4s v1, v14, v3
+	WORD $0x4e22cda0 // fmla.4s v0, v13, v2
 	FMOVQ 144(R26), F3
 	FMOVQ 144(R26), F2
-	WORD $0x4e21cdc3 // fmla v3.4s, v14.4s, v1.4s
-	WORD $0x4e20cda2 // fmla v2.4s, v13.4s, v0.4s
+	WORD $0x4e21cdc3 // fmla.4s v3, v14, v1
+	WORD $0x4e20cda2 // fmla.4s v2, v13, v0
 	FMOVQ 160(R26), F1
 	FMOVQ 160(R26), F0
-	WORD $0x4e23cdc1 // fmla v1.4s, v14.4s, v3.4s
-	WORD $0x4e22cda0 // fmla v0.4s, v13.4s, v2.4s
-	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x4e21cdce // fmla v14.4s, v14.4s, v1.4s
-	WORD $0x4e20cdad // fmla v13.4s, v13.4s, v0.4s
-	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
-	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4e23cdc1 // fmla.4s v1, v14, v3
+	WORD $0x4e22cda0 // fmla.4s v0, v13, v2
+	WORD $0x6e2edc21 // fmul.4s v1, v1, v14
+	WORD $0x6e2ddc00 // fmul.4s v0, v0, v13
+	WORD $0x4e21cdce // fmla.4s v14, v14, v1
+	WORD $0x4e20cdad // fmla.4s v13, v13, v0
+	WORD $0x4e21a8a5 // fcvtns.4s v5, v5
+	WORD $0x4e21a884 // fcvtns.4s v4, v4
 
 	// Times 2^n in two steps, because 2^n alone may be out of range.
-	WORD $0x4e2ad5c3 // fadd v3.4s, v14.4s, v10.4s
-	WORD $0x4e2ad5a2 // fadd v2.4s, v13.4s, v10.4s
-	WORD $0x4f3f04a1 // sshr v1.4s, v5.4s, #1
-	WORD $0x4f3f0480 // sshr v0.4s, v4.4s, #1
-	WORD $0x6ea184a5 // sub v5.4s, v5.4s, v1.4s
-	WORD $0x6ea08484 // sub v4.4s, v4.4s, v0.4s
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4f3754a1 // shl v1.4s, v5.4s, #23
-	WORD $0x4f375480 // shl v0.4s, v4.4s, #23
-	WORD $0x4eaa8421 // add v1.4s, v1.4s, v10.4s
-	WORD $0x4eaa8400 // add v0.4s, v0.4s, v10.4s
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc44 // fmul v4.4s, v2.4s, v0.4s
+	WORD $0x4e2ad5c3 // fadd.4s v3, v14, v10
+	WORD $0x4e2ad5a2 // fadd.4s v2, v13, v10
+	WORD $0x4f3f04a1 // sshr.4s v1, v5, #1
+	WORD $0x4f3f0480 // sshr.4s v0, v4, #1
+	WORD $0x6ea184a5 // sub.4s v5, v5, v1
+	WORD $0x6ea08484 // sub.4s v4, v4, v0
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x4f3754a1 // shl.4s v1, v5, #23
+	WORD $0x4f375480 // shl.4s v0, v4, #23
+	WORD $0x4eaa8421 // add.4s v1, v1, v10
+	WORD $0x4eaa8400 // add.4s v0, v0, v10
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc44 // fmul.4s v4, v2, v0
 
 	// p/(1+p) or 1/(1+p), by the sign of x
 	FMOVQ 176(R26), F3
-	WORD $0x4f210580 // sshr v0.4s, v12.4s, #31
+	WORD $0x4f210580 // sshr.4s v0, v12, #31
 	WORD $0x4ea31c62 // mov v2.16b, v3.16b
-	WORD $0x6ea01c22 // bit v2.16b, v1.16b, v0.16b
-	WORD $0x4f210560 // sshr v0.4s, v11.4s, #31
-	WORD $0x6ea01c83 // bit v3.16b, v4.16b, v0.16b
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	WORD $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
-	WORD $0x6e21fc45 // fdiv v5.4s, v2.4s, v1.4s
-	WORD $0x6e20fc64 // fdiv v4.4s, v3.4s, v0.4s
+	WORD $0x6ea01c22 // bit.16b v2, v1, v0
+	WORD $0x4f210560 // sshr.4s v0, v11, #31
+	WORD $0x6ea01c83 // bit.16b v3, v4, v0
+	WORD $0x4e2ad421 // fadd.4s v1, v1, v10
+	WORD $0x4e2ad480 // fadd.4s v0, v4, v10
+	WORD $0x6e21fc45 // fdiv.4s v5, v2, v1
+	WORD $0x6e20fc64 // fdiv.4s v4, v3, v0
 	FMOVQ 176(R26), F0
-	WORD $0x4ea5d401 // fsub v1.4s, v0.4s, v5.4s
-	WORD $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD $0x6e21dd23 // fmul v3.4s, v9.4s, v1.4s
-	WORD $0x6e20dd02 // fmul v2.4s, v8.4s, v0.4s
+	WORD $0x4ea5d401 // fsub.4s v1, v0, v5
+	WORD $0x4ea4d400 // fsub.4s v0, v0, v4
+	WORD $0x6e21dd23 // fmul.4s v3, v9, v1
+	WORD $0x6e20dd02 // fmul.4s v2, v8, v0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R1, R15
@@ -1698,8 +1698,8 @@ masked6:
 	VLD1.P 4(R15), V0.S[3]
 
 masked7:
-	WORD $0x4e25cc23 // fmla v3.4s, v1.4s, v5.4s
-	WORD $0x4e24cc02 // fmla v2.4s, v0.4s, v4.4s
+	WORD $0x4e25cc23 // fmla.4s v3, v1, v5
+	WORD $0x4e24cc02 // fmla.4s v2, v0, v4
 	MOVD R0, R15
 	VMOV V7.S[0], R14
 	CBZ R14, masked8

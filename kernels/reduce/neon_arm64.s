@@ -27,53 +27,53 @@ turn:
 	CMP $0, R1
 	BEQ fold
 	FLDPQ (R0), (F1, F0)
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD $0x4e21d631 // fadd.4s v17, v17, v1
+	WORD $0x4e20d610 // fadd.4s v16, v16, v0
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD $0x4e21d5ef // fadd.4s v15, v15, v1
+	WORD $0x4e20d5ce // fadd.4s v14, v14, v0
 	FLDPQ 64(R0), (F1, F0)
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4e21d5ad // fadd.4s v13, v13, v1
+	WORD $0x4e20d58c // fadd.4s v12, v12, v0
 	FLDPQ 96(R0), (F1, F0)
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4e21d56b // fadd.4s v11, v11, v1
+	WORD $0x4e20d54a // fadd.4s v10, v10, v0
 	FLDPQ 128(R0), (F1, F0)
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	FLDPQ 160(R0), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 192(R0), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	FLDPQ 224(R0), (F1, F0)
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
 	ADD $256, R0, R0
 	SUB $64, R1, R1
 	B turn
 
 fold:
-	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
-	WORD $0x4e26d606 // fadd v6.4s, v16.4s, v6.4s
-	WORD $0x4e25d5e5 // fadd v5.4s, v15.4s, v5.4s
-	WORD $0x4e24d5c4 // fadd v4.4s, v14.4s, v4.4s
-	WORD $0x4e23d5a3 // fadd v3.4s, v13.4s, v3.4s
-	WORD $0x4e22d582 // fadd v2.4s, v12.4s, v2.4s
-	WORD $0x4e29d561 // fadd v1.4s, v11.4s, v9.4s
-	WORD $0x4e28d540 // fadd v0.4s, v10.4s, v8.4s
-	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
-	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
-	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD $0x4e27d627 // fadd.4s v7, v17, v7
+	WORD $0x4e26d606 // fadd.4s v6, v16, v6
+	WORD $0x4e25d5e5 // fadd.4s v5, v15, v5
+	WORD $0x4e24d5c4 // fadd.4s v4, v14, v4
+	WORD $0x4e23d5a3 // fadd.4s v3, v13, v3
+	WORD $0x4e22d582 // fadd.4s v2, v12, v2
+	WORD $0x4e29d561 // fadd.4s v1, v11, v9
+	WORD $0x4e28d540 // fadd.4s v0, v10, v8
+	WORD $0x4e23d4e3 // fadd.4s v3, v7, v3
+	WORD $0x4e22d4c2 // fadd.4s v2, v6, v2
+	WORD $0x4e21d4a1 // fadd.4s v1, v5, v1
+	WORD $0x4e20d480 // fadd.4s v0, v4, v0
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
+	WORD $0x4e20d420 // fadd.4s v0, v1, v0
 	FMOVS F0, ret+16(FP)
 	RET
 
@@ -106,68 +106,68 @@ several:
 	BLT one
 	FLDPQ (R0), (F2, F22)
 	FLDPQ 32(R0), (F0, F21)
-	WORD $0x4e22f694 // fmax v20.4s, v20.4s, v2.4s
-	WORD $0x4e36f673 // fmax v19.4s, v19.4s, v22.4s
-	WORD $0x4e20f652 // fmax v18.4s, v18.4s, v0.4s
-	WORD $0x4e35f631 // fmax v17.4s, v17.4s, v21.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e35e6a1 // fcmeq v1.4s, v21.4s, v21.4s
-	WORD $0x4e36e6c0 // fcmeq v0.4s, v22.4s, v22.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21d36 // orr v22.16b, v9.16b, v2.16b
-	WORD $0x4ea01d15 // orr v21.16b, v8.16b, v0.16b
+	WORD $0x4e22f694 // fmax.4s v20, v20, v2
+	WORD $0x4e36f673 // fmax.4s v19, v19, v22
+	WORD $0x4e20f652 // fmax.4s v18, v18, v0
+	WORD $0x4e35f631 // fmax.4s v17, v17, v21
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e35e6a1 // fcmeq.4s v1, v21, v21
+	WORD $0x4e36e6c0 // fcmeq.4s v0, v22, v22
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21d36 // orr.16b v22, v9, v2
+	WORD $0x4ea01d15 // orr.16b v21, v8, v0
 	FLDPQ 64(R0), (F2, F9)
 	FLDPQ 96(R0), (F0, F8)
-	WORD $0x4e22f610 // fmax v16.4s, v16.4s, v2.4s
-	WORD $0x4e29f5ef // fmax v15.4s, v15.4s, v9.4s
-	WORD $0x4e20f5ce // fmax v14.4s, v14.4s, v0.4s
-	WORD $0x4e28f5ad // fmax v13.4s, v13.4s, v8.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21ed6 // orr v22.16b, v22.16b, v2.16b
-	WORD $0x4ea01eb5 // orr v21.16b, v21.16b, v0.16b
+	WORD $0x4e22f610 // fmax.4s v16, v16, v2
+	WORD $0x4e29f5ef // fmax.4s v15, v15, v9
+	WORD $0x4e20f5ce // fmax.4s v14, v14, v0
+	WORD $0x4e28f5ad // fmax.4s v13, v13, v8
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e28e501 // fcmeq.4s v1, v8, v8
+	WORD $0x4e29e520 // fcmeq.4s v0, v9, v9
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21ed6 // orr.16b v22, v22, v2
+	WORD $0x4ea01eb5 // orr.16b v21, v21, v0
 	FLDPQ 128(R0), (F2, F9)
 	FLDPQ 160(R0), (F0, F8)
-	WORD $0x4e22f4e7 // fmax v7.4s, v7.4s, v2.4s
-	WORD $0x4e29f4c6 // fmax v6.4s, v6.4s, v9.4s
-	WORD $0x4e20f4a5 // fmax v5.4s, v5.4s, v0.4s
-	WORD $0x4e28f484 // fmax v4.4s, v4.4s, v8.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21ed6 // orr v22.16b, v22.16b, v2.16b
-	WORD $0x4ea01eb5 // orr v21.16b, v21.16b, v0.16b
+	WORD $0x4e22f4e7 // fmax.4s v7, v7, v2
+	WORD $0x4e29f4c6 // fmax.4s v6, v6, v9
+	WORD $0x4e20f4a5 // fmax.4s v5, v5, v0
+	WORD $0x4e28f484 // fmax.4s v4, v4, v8
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e28e501 // fcmeq.4s v1, v8, v8
+	WORD $0x4e29e520 // fcmeq.4s v0, v9, v9
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21ed6 // orr.16b v22, v22, v2
+	WORD $0x4ea01eb5 // orr.16b v21, v21, v0
 	FLDPQ 192(R0), (F2, F9)
 	FLDPQ 224(R0), (F0, F8)
-	WORD $0x4e22f463 // fmax v3.4s, v3.4s, v2.4s
-	WORD $0x4e29f58c // fmax v12.4s, v12.4s, v9.4s
-	WORD $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
-	WORD $0x4e28f54a // fmax v10.4s, v10.4s, v8.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21ec9 // orr v9.16b, v22.16b, v2.16b
-	WORD $0x4ea01ea8 // orr v8.16b, v21.16b, v0.16b
+	WORD $0x4e22f463 // fmax.4s v3, v3, v2
+	WORD $0x4e29f58c // fmax.4s v12, v12, v9
+	WORD $0x4e20f56b // fmax.4s v11, v11, v0
+	WORD $0x4e28f54a // fmax.4s v10, v10, v8
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e28e501 // fcmeq.4s v1, v8, v8
+	WORD $0x4e29e520 // fcmeq.4s v0, v9, v9
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21ec9 // orr.16b v9, v22, v2
+	WORD $0x4ea01ea8 // orr.16b v8, v21, v0
 	ADD $256, R0, R0
 	SUB $64, R1, R1
 	B several
@@ -176,14 +176,14 @@ one:
 	CMP $8, R1
 	BLT rest
 	FLDPQ (R0), (F0, F2)
-	WORD $0x4e20f694 // fmax v20.4s, v20.4s, v0.4s
-	WORD $0x4e22f673 // fmax v19.4s, v19.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11d29 // orr v9.16b, v9.16b, v1.16b
-	WORD $0x4ea01d08 // orr v8.16b, v8.16b, v0.16b
+	WORD $0x4e20f694 // fmax.4s v20, v20, v0
+	WORD $0x4e22f673 // fmax.4s v19, v19, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11d29 // orr.16b v9, v9, v1
+	WORD $0x4ea01d08 // orr.16b v8, v8, v0
 	ADD $32, R0, R0
 	SUB $8, R1, R1
 	B one
@@ -195,41 +195,41 @@ rest:
 	// The last eight values, of which some count twice.
 	ADD R1<<2, R0, R16
 	FLDPQ -32(R16), (F0, F2)
-	WORD $0x4e20f694 // fmax v20.4s, v20.4s, v0.4s
-	WORD $0x4e22f673 // fmax v19.4s, v19.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11d29 // orr v9.16b, v9.16b, v1.16b
-	WORD $0x4ea01d08 // orr v8.16b, v8.16b, v0.16b
+	WORD $0x4e20f694 // fmax.4s v20, v20, v0
+	WORD $0x4e22f673 // fmax.4s v19, v19, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11d29 // orr.16b v9, v9, v1
+	WORD $0x4ea01d08 // orr.16b v8, v8, v0
 
 fold:
-	WORD $0x4e27f687 // fmax v7.4s, v20.4s, v7.4s
-	WORD $0x4e26f666 // fmax v6.4s, v19.4s, v6.4s
-	WORD $0x4e25f645 // fmax v5.4s, v18.4s, v5.4s
-	WORD $0x4e24f624 // fmax v4.4s, v17.4s, v4.4s
-	WORD $0x4e23f603 // fmax v3.4s, v16.4s, v3.4s
-	WORD $0x4e2cf5e2 // fmax v2.4s, v15.4s, v12.4s
-	WORD $0x4e2bf5c1 // fmax v1.4s, v14.4s, v11.4s
-	WORD $0x4e2af5a0 // fmax v0.4s, v13.4s, v10.4s
-	WORD $0x4e23f4e3 // fmax v3.4s, v7.4s, v3.4s
-	WORD $0x4e22f4c2 // fmax v2.4s, v6.4s, v2.4s
-	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
-	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
-	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
-	WORD $0x4e20f422 // fmax v2.4s, v1.4s, v0.4s
-	WORD $0x4ea81d21 // orr v1.16b, v9.16b, v8.16b
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4ea01c21 // orr v1.16b, v1.16b, v0.16b
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x4e27f687 // fmax.4s v7, v20, v7
+	WORD $0x4e26f666 // fmax.4s v6, v19, v6
+	WORD $0x4e25f645 // fmax.4s v5, v18, v5
+	WORD $0x4e24f624 // fmax.4s v4, v17, v4
+	WORD $0x4e23f603 // fmax.4s v3, v16, v3
+	WORD $0x4e2cf5e2 // fmax.4s v2, v15, v12
+	WORD $0x4e2bf5c1 // fmax.4s v1, v14, v11
+	WORD $0x4e2af5a0 // fmax.4s v0, v13, v10
+	WORD $0x4e23f4e3 // fmax.4s v3, v7, v3
+	WORD $0x4e22f4c2 // fmax.4s v2, v6, v2
+	WORD $0x4e21f4a1 // fmax.4s v1, v5, v1
+	WORD $0x4e20f480 // fmax.4s v0, v4, v0
+	WORD $0x4e21f461 // fmax.4s v1, v3, v1
+	WORD $0x4e20f440 // fmax.4s v0, v2, v0
+	WORD $0x4e20f421 // fmax.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20f421 // fmax.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
+	WORD $0x4e20f422 // fmax.4s v2, v1, v0
+	WORD $0x4ea81d21 // orr.16b v1, v9, v8
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4ea01c21 // orr.16b v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	FMOVS F0, ret+16(FP)
 	RET
 
@@ -262,68 +262,68 @@ several:
 	BLT one
 	FLDPQ (R0), (F2, F22)
 	FLDPQ 32(R0), (F0, F21)
-	WORD $0x4ea2f694 // fmin v20.4s, v20.4s, v2.4s
-	WORD $0x4eb6f673 // fmin v19.4s, v19.4s, v22.4s
-	WORD $0x4ea0f652 // fmin v18.4s, v18.4s, v0.4s
-	WORD $0x4eb5f631 // fmin v17.4s, v17.4s, v21.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e35e6a1 // fcmeq v1.4s, v21.4s, v21.4s
-	WORD $0x4e36e6c0 // fcmeq v0.4s, v22.4s, v22.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21d36 // orr v22.16b, v9.16b, v2.16b
-	WORD $0x4ea01d15 // orr v21.16b, v8.16b, v0.16b
+	WORD $0x4ea2f694 // fmin.4s v20, v20, v2
+	WORD $0x4eb6f673 // fmin.4s v19, v19, v22
+	WORD $0x4ea0f652 // fmin.4s v18, v18, v0
+	WORD $0x4eb5f631 // fmin.4s v17, v17, v21
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e35e6a1 // fcmeq.4s v1, v21, v21
+	WORD $0x4e36e6c0 // fcmeq.4s v0, v22, v22
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21d36 // orr.16b v22, v9, v2
+	WORD $0x4ea01d15 // orr.16b v21, v8, v0
 	FLDPQ 64(R0), (F2, F9)
 	FLDPQ 96(R0), (F0, F8)
-	WORD $0x4ea2f610 // fmin v16.4s, v16.4s, v2.4s
-	WORD $0x4ea9f5ef // fmin v15.4s, v15.4s, v9.4s
-	WORD $0x4ea0f5ce // fmin v14.4s, v14.4s, v0.4s
-	WORD $0x4ea8f5ad // fmin v13.4s, v13.4s, v8.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21ed6 // orr v22.16b, v22.16b, v2.16b
-	WORD $0x4ea01eb5 // orr v21.16b, v21.16b, v0.16b
+	WORD $0x4ea2f610 // fmin.4s v16, v16, v2
+	WORD $0x4ea9f5ef // fmin.4s v15, v15, v9
+	WORD $0x4ea0f5ce // fmin.4s v14, v14, v0
+	WORD $0x4ea8f5ad // fmin.4s v13, v13, v8
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e28e501 // fcmeq.4s v1, v8, v8
+	WORD $0x4e29e520 // fcmeq.4s v0, v9, v9
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21ed6 // orr.16b v22, v22, v2
+	WORD $0x4ea01eb5 // orr.16b v21, v21, v0
 	FLDPQ 128(R0), (F2, F9)
 	FLDPQ 160(R0), (F0, F8)
-	WORD $0x4ea2f4e7 // fmin v7.4s, v7.4s, v2.4s
-	WORD $0x4ea9f4c6 // fmin v6.4s, v6.4s, v9.4s
-	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
-	WORD $0x4ea8f484 // fmin v4.4s, v4.4s, v8.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21ed6 // orr v22.16b, v22.16b, v2.16b
-	WORD $0x4ea01eb5 // orr v21.16b, v21.16b, v0.16b
+	WORD $0x4ea2f4e7 // fmin.4s v7, v7, v2
+	WORD $0x4ea9f4c6 // fmin.4s v6, v6, v9
+	WORD $0x4ea0f4a5 // fmin.4s v5, v5, v0
+	WORD $0x4ea8f484 // fmin.4s v4, v4, v8
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e28e501 // fcmeq.4s v1, v8, v8
+	WORD $0x4e29e520 // fcmeq.4s v0, v9, v9
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21ed6 // orr.16b v22, v22, v2
+	WORD $0x4ea01eb5 // orr.16b v21, v21, v0
 	FLDPQ 192(R0), (F2, F9)
 	FLDPQ 224(R0), (F0, F8)
-	WORD $0x4ea2f463 // fmin v3.4s, v3.4s, v2.4s
-	WORD $0x4ea9f58c // fmin v12.4s, v12.4s, v9.4s
-	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
-	WORD $0x4ea8f54a // fmin v10.4s, v10.4s, v8.4s
-	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205802 // mvn v2.16b, v0.16b
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea21ec9 // orr v9.16b, v22.16b, v2.16b
-	WORD $0x4ea01ea8 // orr v8.16b, v21.16b, v0.16b
+	WORD $0x4ea2f463 // fmin.4s v3, v3, v2
+	WORD $0x4ea9f58c // fmin.4s v12, v12, v9
+	WORD $0x4ea0f56b // fmin.4s v11, v11, v0
+	WORD $0x4ea8f54a // fmin.4s v10, v10, v8
+	WORD $0x4e20e401 // fcmeq.4s v1, v0, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205802 // mvn.16b v2, v0
+	WORD $0x4e28e501 // fcmeq.4s v1, v8, v8
+	WORD $0x4e29e520 // fcmeq.4s v0, v9, v9
+	WORD $0x4e201c20 // and.16b v0, v1, v0
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea21ec9 // orr.16b v9, v22, v2
+	WORD $0x4ea01ea8 // orr.16b v8, v21, v0
 	ADD $256, R0, R0
 	SUB $64, R1, R1
 	B several
@@ -332,14 +332,14 @@ one:
 	CMP $8, R1
 	BLT rest
 	FLDPQ (R0), (F0, F2)
-	WORD $0x4ea0f694 // fmin v20.4s, v20.4s, v0.4s
-	WORD $0x4ea2f673 // fmin v19.4s, v19.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11d29 // orr v9.16b, v9.16b, v1.16b
-	WORD $0x4ea01d08 // orr v8.16b, v8.16b, v0.16b
+	WORD $0x4ea0f694 // fmin.4s v20, v20, v0
+	WORD $0x4ea2f673 // fmin.4s v19, v19, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11d29 // orr.16b v9, v9, v1
+	WORD $0x4ea01d08 // orr.16b v8, v8, v0
 	ADD $32, R0, R0
 	SUB $8, R1, R1
 	B one
@@ -351,41 +351,41 @@ rest:
 	// The last eight values, of which some count twice.
 	ADD R1<<2, R0, R16
 	FLDPQ -32(R16), (F0, F2)
-	WORD $0x4ea0f694 // fmin v20.4s, v20.4s, v0.4s
-	WORD $0x4ea2f673 // fmin v19.4s, v19.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11d29 // orr v9.16b, v9.16b, v1.16b
-	WORD $0x4ea01d08 // orr v8.16b, v8.16b, v0.16b
+	WORD $0x4ea0f694 // fmin.4s v20, v20, v0
+	WORD $0x4ea2f673 // fmin.4s v19, v19, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11d29 // orr.16b v9, v9, v1
+	WORD $0x4ea01d08 // orr.16b v8, v8, v0
 
 fold:
-	WORD $0x4ea7f687 // fmin v7.4s, v20.4s, v7.4s
-	WORD $0x4ea6f666 // fmin v6.4s, v19.4s, v6.4s
-	WORD $0x4ea5f645 // fmin v5.4s, v18.4s, v5.4s
-	WORD $0x4ea4f624 // fmin v4.4s, v17.4s, v4.4s
-	WORD $0x4ea3f603 // fmin v3.4s, v16.4s, v3.4s
-	WORD $0x4eacf5e2 // fmin v2.4s, v15.4s, v12.4s
-	WORD $0x4eabf5c1 // fmin v1.4s, v14.4s, v11.4s
-	WORD $0x4eaaf5a0 // fmin v0.4s, v13.4s, v10.4s
-	WORD $0x4ea3f4e3 // fmin v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2f4c2 // fmin v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1f4a1 // fmin v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0f480 // fmin v0.4s, v4.4s, v0.4s
-	WORD $0x4ea1f461 // fmin v1.4s, v3.4s, v1.4s
-	WORD $0x4ea0f440 // fmin v0.4s, v2.4s, v0.4s
-	WORD $0x4ea0f421 // fmin v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4ea0f421 // fmin v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
-	WORD $0x4ea0f422 // fmin v2.4s, v1.4s, v0.4s
-	WORD $0x4ea81d21 // orr v1.16b, v9.16b, v8.16b
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4ea01c21 // orr v1.16b, v1.16b, v0.16b
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
-	WORD $0x4ea01c40 // orr v0.16b, v2.16b, v0.16b
+	WORD $0x4ea7f687 // fmin.4s v7, v20, v7
+	WORD $0x4ea6f666 // fmin.4s v6, v19, v6
+	WORD $0x4ea5f645 // fmin.4s v5, v18, v5
+	WORD $0x4ea4f624 // fmin.4s v4, v17, v4
+	WORD $0x4ea3f603 // fmin.4s v3, v16, v3
+	WORD $0x4eacf5e2 // fmin.4s v2, v15, v12
+	WORD $0x4eabf5c1 // fmin.4s v1, v14, v11
+	WORD $0x4eaaf5a0 // fmin.4s v0, v13, v10
+	WORD $0x4ea3f4e3 // fmin.4s v3, v7, v3
+	WORD $0x4ea2f4c2 // fmin.4s v2, v6, v2
+	WORD $0x4ea1f4a1 // fmin.4s v1, v5, v1
+	WORD $0x4ea0f480 // fmin.4s v0, v4, v0
+	WORD $0x4ea1f461 // fmin.4s v1, v3, v1
+	WORD $0x4ea0f440 // fmin.4s v0, v2, v0
+	WORD $0x4ea0f421 // fmin.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4ea0f421 // fmin.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
+	WORD $0x4ea0f422 // fmin.4s v2, v1, v0
+	WORD $0x4ea81d21 // orr.16b v1, v9, v8
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4ea01c21 // orr.16b v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
+	WORD $0x4ea01c40 // orr.16b v0, v2, v0
 	FMOVS F0, ret+16(FP)
 	RET
 
@@ -406,13 +406,13 @@ turn:
 	BLT rest
 	ADD R2<<2, R0, R16
 	FLDPQ (R16), (F0, F1)
-	WORD $0x4e20e460 // fcmeq v0.4s, v3.4s, v0.4s
-	WORD $0x4e21e462 // fcmeq v2.4s, v3.4s, v1.4s
-	WORD $0x6f210400 // ushr v0.4s, v0.4s, #31
-	WORD $0x6ea54401 // ushl v1.4s, v0.4s, v5.4s
-	WORD $0x6f210440 // ushr v0.4s, v2.4s, #31
-	WORD $0x6ea44400 // ushl v0.4s, v0.4s, v4.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
+	WORD $0x4e20e460 // fcmeq.4s v0, v3, v0
+	WORD $0x4e21e462 // fcmeq.4s v2, v3, v1
+	WORD $0x6f210400 // ushr.4s v0, v0, #31
+	WORD $0x6ea54401 // ushl.4s v1, v0, v5
+	WORD $0x6f210440 // ushr.4s v0, v2, #31
+	WORD $0x6ea44400 // ushl.4s v0, v0, v4
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R4
 	CMP $0, R4
@@ -427,13 +427,13 @@ rest:
 	ADD $-8, R1, R2
 	ADD R2<<2, R0, R17
 	FLDPQ (R17), (F0, F1)
-	WORD $0x4e20e460 // fcmeq v0.4s, v3.4s, v0.4s
-	WORD $0x4e21e462 // fcmeq v2.4s, v3.4s, v1.4s
-	WORD $0x6f210400 // ushr v0.4s, v0.4s, #31
-	WORD $0x6ea54401 // ushl v1.4s, v0.4s, v5.4s
-	WORD $0x6f210440 // ushr v0.4s, v2.4s, #31
-	WORD $0x6ea44400 // ushl v0.4s, v0.4s, v4.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
+	WORD $0x4e20e460 // fcmeq.4s v0, v3, v0
+	WORD $0x4e21e462 // fcmeq.4s v2, v3, v1
+	WORD $0x6f210400 // ushr.4s v0, v0, #31
+	WORD $0x6ea54401 // ushl.4s v1, v0, v5
+	WORD $0x6f210440 // ushr.4s v0, v2, #31
+	WORD $0x6ea44400 // ushl.4s v0, v0, v4
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R4
 	CMP $0, R4

@@ -44,37 +44,37 @@ group:
 taps:
 	FLDPQ (R3), (F3, F2)
 	FLDPQ (R4), (F1, F0)
-	WORD $0x4e23cc2b // fmla v11.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0a // fmla v10.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2b // fmla.4s v11, v1, v3
+	WORD $0x4e22cc0a // fmla.4s v10, v0, v2
 	ADD $32, R3, R3
 	ADD $32, R4, R4
 	FLDPQ (R5), (F3, F2)
 	FLDPQ (R6), (F1, F0)
-	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
-	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	WORD $0x4e23cc29 // fmla.4s v9, v1, v3
+	WORD $0x4e22cc08 // fmla.4s v8, v0, v2
 	ADD $32, R5, R5
 	ADD $32, R6, R6
 	FLDPQ (R7), (F3, F2)
 	FLDPQ (R8), (F1, F0)
-	WORD $0x4e23cc27 // fmla v7.4s, v1.4s, v3.4s
-	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4e23cc27 // fmla.4s v7, v1, v3
+	WORD $0x4e22cc06 // fmla.4s v6, v0, v2
 	ADD $32, R7, R7
 	ADD $32, R8, R8
 	FLDPQ (R9), (F3, F2)
 	FLDPQ (R10), (F1, F0)
-	WORD $0x4e23cc25 // fmla v5.4s, v1.4s, v3.4s
-	WORD $0x4e22cc04 // fmla v4.4s, v0.4s, v2.4s
+	WORD $0x4e23cc25 // fmla.4s v5, v1, v3
+	WORD $0x4e22cc04 // fmla.4s v4, v0, v2
 	ADD $32, R9, R9
 	ADD $32, R10, R10
 	SUBS $8, R11, R11
 	BNE taps
-	WORD $0x6e29d563 // faddp v3.4s, v11.4s, v9.4s
-	WORD $0x6e28d542 // faddp v2.4s, v10.4s, v8.4s
-	WORD $0x6e25d4e1 // faddp v1.4s, v7.4s, v5.4s
-	WORD $0x6e24d4c0 // faddp v0.4s, v6.4s, v4.4s
-	WORD $0x6e21d461 // faddp v1.4s, v3.4s, v1.4s
-	WORD $0x6e20d440 // faddp v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD $0x6e29d563 // faddp.4s v3, v11, v9
+	WORD $0x6e28d542 // faddp.4s v2, v10, v8
+	WORD $0x6e25d4e1 // faddp.4s v1, v7, v5
+	WORD $0x6e24d4c0 // faddp.4s v0, v6, v4
+	WORD $0x6e21d461 // faddp.4s v1, v3, v1
+	WORD $0x6e20d440 // faddp.4s v0, v2, v0
+	WORD $0x4e20d420 // fadd.4s v0, v1, v0
 	FMOVQ F0, (R0)
 	ADD $16, R0, R0
 	ADD $32, R2, R2

@@ -28,67 +28,67 @@ TEXT ·greatestSIMD(SB), NOSPLIT, $0-24
 
 greatestTurn:
 	FLDPQ (R0), (F0, F2)
-	WORD $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11e94 // orr v20.16b, v20.16b, v1.16b
-	WORD $0x4ea01e73 // orr v19.16b, v19.16b, v0.16b
+	WORD $0x4e20f54a // fmax.4s v10, v10, v0
+	WORD $0x4e22f529 // fmax.4s v9, v9, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11e94 // orr.16b v20, v20, v1
+	WORD $0x4ea01e73 // orr.16b v19, v19, v0
 	FLDPQ 32(R0), (F0, F2)
-	WORD $0x4e20f508 // fmax v8.4s, v8.4s, v0.4s
-	WORD $0x4e22f4e7 // fmax v7.4s, v7.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11e52 // orr v18.16b, v18.16b, v1.16b
-	WORD $0x4ea01e31 // orr v17.16b, v17.16b, v0.16b
+	WORD $0x4e20f508 // fmax.4s v8, v8, v0
+	WORD $0x4e22f4e7 // fmax.4s v7, v7, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11e52 // orr.16b v18, v18, v1
+	WORD $0x4ea01e31 // orr.16b v17, v17, v0
 	FLDPQ 64(R0), (F0, F2)
-	WORD $0x4e20f463 // fmax v3.4s, v3.4s, v0.4s
-	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11e10 // orr v16.16b, v16.16b, v1.16b
-	WORD $0x4ea01def // orr v15.16b, v15.16b, v0.16b
+	WORD $0x4e20f463 // fmax.4s v3, v3, v0
+	WORD $0x4e22f4c6 // fmax.4s v6, v6, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11e10 // orr.16b v16, v16, v1
+	WORD $0x4ea01def // orr.16b v15, v15, v0
 	FLDPQ 96(R0), (F0, F2)
-	WORD $0x4e20f4a5 // fmax v5.4s, v5.4s, v0.4s
-	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205801 // mvn v1.16b, v0.16b
-	WORD $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4ea11dce // orr v14.16b, v14.16b, v1.16b
-	WORD $0x4ea01d8c // orr v12.16b, v12.16b, v0.16b
+	WORD $0x4e20f4a5 // fmax.4s v5, v5, v0
+	WORD $0x4e22f484 // fmax.4s v4, v4, v2
+	WORD $0x4e20e400 // fcmeq.4s v0, v0, v0
+	WORD $0x6e205801 // mvn.16b v1, v0
+	WORD $0x4e22e440 // fcmeq.4s v0, v2, v2
+	WORD $0x6e205800 // mvn.16b v0, v0
+	WORD $0x4ea11dce // orr.16b v14, v14, v1
+	WORD $0x4ea01d8c // orr.16b v12, v12, v0
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
 	BNE greatestTurn
-	WORD $0x4eb21e80 // orr v0.16b, v20.16b, v18.16b
-	WORD $0x4eb11e61 // orr v1.16b, v19.16b, v17.16b
-	WORD $0x4eb01c00 // orr v0.16b, v0.16b, v16.16b
-	WORD $0x4eaf1c21 // orr v1.16b, v1.16b, v15.16b
-	WORD $0x4eae1c00 // orr v0.16b, v0.16b, v14.16b
-	WORD $0x4eac1c22 // orr v2.16b, v1.16b, v12.16b
-	WORD $0x6f210400 // ushr v0.4s, v0.4s, #31
-	WORD $0x6ead4401 // ushl v1.4s, v0.4s, v13.4s
-	WORD $0x6f210440 // ushr v0.4s, v2.4s, #31
-	WORD $0x6eab4400 // ushl v0.4s, v0.4s, v11.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
+	WORD $0x4eb21e80 // orr.16b v0, v20, v18
+	WORD $0x4eb11e61 // orr.16b v1, v19, v17
+	WORD $0x4eb01c00 // orr.16b v0, v0, v16
+	WORD $0x4eaf1c21 // orr.16b v1, v1, v15
+	WORD $0x4eae1c00 // orr.16b v0, v0, v14
+	WORD $0x4eac1c22 // orr.16b v2, v1, v12
+	WORD $0x6f210400 // ushr.4s v0, v0, #31
+	WORD $0x6ead4401 // ushl.4s v1, v0, v13
+	WORD $0x6f210440 // ushr.4s v0, v2, #31
+	WORD $0x6eab4400 // ushl.4s v0, v0, v11
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R0
-	WORD $0x4e23f543 // fmax v3.4s, v10.4s, v3.4s
-	WORD $0x4e26f522 // fmax v2.4s, v9.4s, v6.4s
-	WORD $0x4e25f501 // fmax v1.4s, v8.4s, v5.4s
-	WORD $0x4e24f4e0 // fmax v0.4s, v7.4s, v4.4s
-	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
+	WORD $0x4e23f543 // fmax.4s v3, v10, v3
+	WORD $0x4e26f522 // fmax.4s v2, v9, v6
+	WORD $0x4e25f501 // fmax.4s v1, v8, v5
+	WORD $0x4e24f4e0 // fmax.4s v0, v7, v4
+	WORD $0x4e21f461 // fmax.4s v1, v3, v1
+	WORD $0x4e20f440 // fmax.4s v0, v2, v0
+	WORD $0x4e20f421 // fmax.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20f421 // fmax.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
 	WORD $0x1e204820 // fmax s0, s1, s0
 	FMOVS F0, most+16(FP)
 	MOVWU R0, unordered+20(FP)
@@ -110,13 +110,13 @@ positionTurn:
 	BGE positionEnd
 	ADD R2<<2, R0, R16
 	FLDPQ (R16), (F0, F1)
-	WORD $0x4e20e460 // fcmeq v0.4s, v3.4s, v0.4s
-	WORD $0x4e21e462 // fcmeq v2.4s, v3.4s, v1.4s
-	WORD $0x6f210400 // ushr v0.4s, v0.4s, #31
-	WORD $0x6ea54401 // ushl v1.4s, v0.4s, v5.4s
-	WORD $0x6f210440 // ushr v0.4s, v2.4s, #31
-	WORD $0x6ea44400 // ushl v0.4s, v0.4s, v4.4s
-	WORD $0x4ea01c20 // orr v0.16b, v1.16b, v0.16b
+	WORD $0x4e20e460 // fcmeq.4s v0, v3, v0
+	WORD $0x4e21e462 // fcmeq.4s v2, v3, v1
+	WORD $0x6f210400 // ushr.4s v0, v0, #31
+	WORD $0x6ea54401 // ushl.4s v1, v0, v5
+	WORD $0x6f210440 // ushr.4s v0, v2, #31
+	WORD $0x6ea44400 // ushl.4s v0, v0, v4
+	WORD $0x4ea01c20 // orr.16b v0, v1, v0
 	WORD $0x4eb1b800 // addv s0, v0.4s
 	VMOV V0.S[0], R3
 	CMP $0, R3

@@ -20,17 +20,17 @@ four:
 	CMP $32, R1
 	BLT one
 	FLDPQ (R0), (F1, F0)
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4e20f508 // fmax v8.4s, v8.4s, v0.4s
+	WORD $0x4e21f529 // fmax.4s v9, v9, v1
+	WORD $0x4e20f508 // fmax.4s v8, v8, v0
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e21f4e7 // fmax v7.4s, v7.4s, v1.4s
-	WORD $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	WORD $0x4e21f4e7 // fmax.4s v7, v7, v1
+	WORD $0x4e20f4c6 // fmax.4s v6, v6, v0
 	FLDPQ 64(R0), (F1, F0)
-	WORD $0x4e21f463 // fmax v3.4s, v3.4s, v1.4s
-	WORD $0x4e20f442 // fmax v2.4s, v2.4s, v0.4s
+	WORD $0x4e21f463 // fmax.4s v3, v3, v1
+	WORD $0x4e20f442 // fmax.4s v2, v2, v0
 	FLDPQ 96(R0), (F1, F0)
-	WORD $0x4e21f4a5 // fmax v5.4s, v5.4s, v1.4s
-	WORD $0x4e20f484 // fmax v4.4s, v4.4s, v0.4s
+	WORD $0x4e21f4a5 // fmax.4s v5, v5, v1
+	WORD $0x4e20f484 // fmax.4s v4, v4, v0
 	ADD $128, R0, R0
 	SUB $32, R1, R1
 	B four
@@ -39,23 +39,23 @@ one:
 	CMP $0, R1
 	BEQ fold
 	FLDPQ (R0), (F1, F0)
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4e20f508 // fmax v8.4s, v8.4s, v0.4s
+	WORD $0x4e21f529 // fmax.4s v9, v9, v1
+	WORD $0x4e20f508 // fmax.4s v8, v8, v0
 	ADD $32, R0, R0
 	SUB $8, R1, R1
 	B one
 
 fold:
-	WORD $0x4e23f523 // fmax v3.4s, v9.4s, v3.4s
-	WORD $0x4e22f502 // fmax v2.4s, v8.4s, v2.4s
-	WORD $0x4e25f4e1 // fmax v1.4s, v7.4s, v5.4s
-	WORD $0x4e24f4c0 // fmax v0.4s, v6.4s, v4.4s
-	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
-	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
+	WORD $0x4e23f523 // fmax.4s v3, v9, v3
+	WORD $0x4e22f502 // fmax.4s v2, v8, v2
+	WORD $0x4e25f4e1 // fmax.4s v1, v7, v5
+	WORD $0x4e24f4c0 // fmax.4s v0, v6, v4
+	WORD $0x4e21f461 // fmax.4s v1, v3, v1
+	WORD $0x4e20f440 // fmax.4s v0, v2, v0
+	WORD $0x4e20f421 // fmax.4s v1, v1, v0
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20f421 // fmax.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
 	WORD $0x1e204820 // fmax s0, s1, s0
 	FMOVS F0, ret+16(FP)
 	RET
@@ -80,59 +80,59 @@ expVector:
 	CMP $0, R2
 	BEQ expFold
 	FLDPQ (R1), (F1, F0)
-	WORD $0x4ea7d430 // fsub v16.4s, v1.4s, v7.4s
-	WORD $0x4ea7d40f // fsub v15.4s, v0.4s, v7.4s
+	WORD $0x4ea7d430 // fsub.4s v16, v1, v7
+	WORD $0x4ea7d40f // fsub.4s v15, v0, v7
 
 	// x = e·ln 2 + r
-	WORD $0x6e2cde01 // fmul v1.4s, v16.4s, v12.4s
-	WORD $0x6e2cdde0 // fmul v0.4s, v15.4s, v12.4s
-	WORD $0x4e218831 // frintn v17.4s, v1.4s
-	WORD $0x4e21880e // frintn v14.4s, v0.4s
+	WORD $0x6e2cde01 // fmul.4s v1, v16, v12
+	WORD $0x6e2cdde0 // fmul.4s v0, v15, v12
+	WORD $0x4e218831 // frintn.4s v17, v1
+	WORD $0x4e21880e // frintn.4s v14, v0
 	WORD $0x4eb01e0d // mov v13.16b, v16.16b
-	WORD $0x4eb1cd6d // fmls v13.4s, v11.4s, v17.4s
+	WORD $0x4eb1cd6d // fmls.4s v13, v11, v17
 	WORD $0x4eaf1de4 // mov v4.16b, v15.16b
-	WORD $0x4eaecd64 // fmls v4.4s, v11.4s, v14.4s
-	WORD $0x4eb1cd4d // fmls v13.4s, v10.4s, v17.4s
-	WORD $0x4eaecd44 // fmls v4.4s, v10.4s, v14.4s
+	WORD $0x4eaecd64 // fmls.4s v4, v11, v14
+	WORD $0x4eb1cd4d // fmls.4s v13, v10, v17
+	WORD $0x4eaecd44 // fmls.4s v4, v10, v14
 
 	// e^r = 1 + r + r²·P(r)
 	FMOVQ 64(R26), F0
 	FMOVQ 80(R26), F3
 	FMOVQ 80(R26), F2
-	WORD $0x4e20cda3 // fmla v3.4s, v13.4s, v0.4s
-	WORD $0x4e20cc82 // fmla v2.4s, v4.4s, v0.4s
+	WORD $0x4e20cda3 // fmla.4s v3, v13, v0
+	WORD $0x4e20cc82 // fmla.4s v2, v4, v0
 	FMOVQ 96(R26), F1
 	FMOVQ 96(R26), F0
-	WORD $0x4e23cda1 // fmla v1.4s, v13.4s, v3.4s
-	WORD $0x4e22cc80 // fmla v0.4s, v4.4s, v2.4s
+	WORD $0x4e23cda1 // fmla.4s v1, v13, v3
+	WORD $0x4e22cc80 // fmla.4s v0, v4, v2
 	FMOVQ 112(R26), F3
 	FMOVQ 112(R26), F2
-	WORD $0x4e21cda3 // fmla v3.4s, v13.4s, v1.4s
-	WORD $0x4e20cc82 // fmla v2.4s, v4.4s, v0.4s
+	WORD $0x4e21cda3 // fmla.4s v3, v13, v1
+	WORD $0x4e20cc82 // fmla.4s v2, v4, v0
 	FMOVQ 128(R26), F1
 	FMOVQ 128(R26), F0
-	WORD $0x4e23cda1 // fmla v1.4s, v13.4s, v3.4s
-	WORD $0x4e22cc80 // fmla v0.4s, v4.4s, v2.4s
-	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD $0x4e21cdad // fmla v13.4s, v13.4s, v1.4s
-	WORD $0x4e20cc84 // fmla v4.4s, v4.4s, v0.4s
-	WORD $0x4e21aa21 // fcvtns v1.4s, v17.4s
-	WORD $0x4e21a9c0 // fcvtns v0.4s, v14.4s
-	WORD $0x4e29d5a3 // fadd v3.4s, v13.4s, v9.4s
-	WORD $0x4e29d482 // fadd v2.4s, v4.4s, v9.4s
+	WORD $0x4e23cda1 // fmla.4s v1, v13, v3
+	WORD $0x4e22cc80 // fmla.4s v0, v4, v2
+	WORD $0x6e2ddc21 // fmul.4s v1, v1, v13
+	WORD $0x6e24dc00 // fmul.4s v0, v0, v4
+	WORD $0x4e21cdad // fmla.4s v13, v13, v1
+	WORD $0x4e20cc84 // fmla.4s v4, v4, v0
+	WORD $0x4e21aa21 // fcvtns.4s v1, v17
+	WORD $0x4e21a9c0 // fcvtns.4s v0, v14
+	WORD $0x4e29d5a3 // fadd.4s v3, v13, v9
+	WORD $0x4e29d482 // fadd.4s v2, v4, v9
 
 	// Add e to the exponent; 0 where there is none for it.
-	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
-	WORD $0x4ea18463 // add v3.4s, v3.4s, v1.4s
-	WORD $0x4ea08442 // add v2.4s, v2.4s, v0.4s
-	WORD $0x6eb0e501 // fcmgt v1.4s, v8.4s, v16.4s
-	WORD $0x6eafe500 // fcmgt v0.4s, v8.4s, v15.4s
-	WORD $0x4e611c61 // bic v1.16b, v3.16b, v1.16b
-	WORD $0x4e601c40 // bic v0.16b, v2.16b, v0.16b
-	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
-	WORD $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD $0x4f375421 // shl.4s v1, v1, #23
+	WORD $0x4f375400 // shl.4s v0, v0, #23
+	WORD $0x4ea18463 // add.4s v3, v3, v1
+	WORD $0x4ea08442 // add.4s v2, v2, v0
+	WORD $0x6eb0e501 // fcmgt.4s v1, v8, v16
+	WORD $0x6eafe500 // fcmgt.4s v0, v8, v15
+	WORD $0x4e611c61 // bic.16b v1, v3, v1
+	WORD $0x4e601c40 // bic.16b v0, v2, v0
+	WORD $0x4e21d4c6 // fadd.4s v6, v6, v1
+	WORD $0x4e20d4a5 // fadd.4s v5, v5, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -140,10 +140,10 @@ expVector:
 	B expVector
 
 expFold:
-	WORD $0x4e25d4c1 // fadd v1.4s, v6.4s, v5.4s
-	WORD $0x4ec17820 // zip2 v0.2d, v1.2d, v1.2d
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD $0x4e816820 // trn2 v0.4s, v1.4s, v1.4s
+	WORD $0x4e25d4c1 // fadd.4s v1, v6, v5
+	WORD $0x4ec17820 // zip2.2d v0, v1, v1
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
+	WORD $0x4e816820 // trn2.4s v0, v1, v1
 	WORD $0x1e202820 // fadd s0, s1, s0
 	FMOVS F0, ret+32(FP)
 	RET
@@ -159,8 +159,8 @@ scaleVector:
 	CMP $0, R1
 	BEQ scaleEnd
 	FLDPQ (R0), (F1, F0)
-	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x6e21dc41 // fmul.4s v1, v2, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
 	FSTPQ (F1, F0), (R0)
 	ADD $32, R0, R0
 	SUB $8, R1, R1

@@ -19,17 +19,17 @@ next:
 	FLDPQ 96(R16), (F9, F8)
 	ADD R4, R2, R17
 	FLDPQ (R17), (F1, F0)
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD $0x6e21dce7 // fmul.4s v7, v7, v1
+	WORD $0x6e20dcc6 // fmul.4s v6, v6, v0
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 64(R17), (F1, F0)
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ 96(R17), (F1, F0)
-	WORD $0x6e21dd21 // fmul v1.4s, v9.4s, v1.4s
-	WORD $0x6e20dd00 // fmul v0.4s, v8.4s, v0.4s
+	WORD $0x6e21dd21 // fmul.4s v1, v9, v1
+	WORD $0x6e20dd00 // fmul.4s v0, v8, v0
 	ADD R4, R0, R19
 	FSTPQ (F7, F6), (R19)
 	FSTPQ (F5, F4), 32(R19)
@@ -57,30 +57,30 @@ next:
 	FLDPQ 96(R16), (F9, F8)
 	ADD R4, R2, R17
 	FLDPQ (R17), (F1, F0)
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD $0x6e21dce7 // fmul.4s v7, v7, v1
+	WORD $0x6e20dcc6 // fmul.4s v6, v6, v0
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 64(R17), (F1, F0)
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ 96(R17), (F1, F0)
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e21dd29 // fmul.4s v9, v9, v1
+	WORD $0x6e20dd08 // fmul.4s v8, v8, v0
 	ADD R4, R0, R19
 	FLDPQ (R19), (F1, F0)
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 64(R19), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	FLDPQ 96(R19), (F1, F0)
-	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
-	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	WORD $0x4e21d521 // fadd.4s v1, v9, v1
+	WORD $0x4e20d500 // fadd.4s v0, v8, v0
 	FSTPQ (F7, F6), (R19)
 	FSTPQ (F5, F4), 32(R19)
 	FSTPQ (F3, F2), 64(R19)

@@ -29,38 +29,38 @@ block:
 	FLDPQ (R22), (F13, F12)
 	ADD R7, R8, R23
 	FLDPQ (R23), (F1, F0)
-	WORD $0x4e893a2b // zip1 v11.4s, v17.4s, v9.4s
-	WORD $0x4e883a0a // zip1 v10.4s, v16.4s, v8.4s
-	WORD $0x4e897a33 // zip2 v19.4s, v17.4s, v9.4s
-	WORD $0x4e887a12 // zip2 v18.4s, v16.4s, v8.4s
-	WORD $0x4e8538e9 // zip1 v9.4s, v7.4s, v5.4s
-	WORD $0x4e8438c8 // zip1 v8.4s, v6.4s, v4.4s
-	WORD $0x4e8578e7 // zip2 v7.4s, v7.4s, v5.4s
-	WORD $0x4e8478c6 // zip2 v6.4s, v6.4s, v4.4s
-	WORD $0x4e8339e5 // zip1 v5.4s, v15.4s, v3.4s
-	WORD $0x4e8239c4 // zip1 v4.4s, v14.4s, v2.4s
-	WORD $0x4e8379f1 // zip2 v17.4s, v15.4s, v3.4s
-	WORD $0x4e8279d0 // zip2 v16.4s, v14.4s, v2.4s
-	WORD $0x4e8139a3 // zip1 v3.4s, v13.4s, v1.4s
-	WORD $0x4e803982 // zip1 v2.4s, v12.4s, v0.4s
-	WORD $0x4e8179a1 // zip2 v1.4s, v13.4s, v1.4s
-	WORD $0x4e807980 // zip2 v0.4s, v12.4s, v0.4s
-	WORD $0x4ec9396f // zip1 v15.2d, v11.2d, v9.2d
-	WORD $0x4ec8394e // zip1 v14.2d, v10.2d, v8.2d
-	WORD $0x4ec9796d // zip2 v13.2d, v11.2d, v9.2d
-	WORD $0x4ec8794c // zip2 v12.2d, v10.2d, v8.2d
-	WORD $0x4ec73a6b // zip1 v11.2d, v19.2d, v7.2d
-	WORD $0x4ec63a4a // zip1 v10.2d, v18.2d, v6.2d
-	WORD $0x4ec77a69 // zip2 v9.2d, v19.2d, v7.2d
-	WORD $0x4ec67a48 // zip2 v8.2d, v18.2d, v6.2d
-	WORD $0x4ec338a7 // zip1 v7.2d, v5.2d, v3.2d
-	WORD $0x4ec23886 // zip1 v6.2d, v4.2d, v2.2d
-	WORD $0x4ec378a5 // zip2 v5.2d, v5.2d, v3.2d
-	WORD $0x4ec27884 // zip2 v4.2d, v4.2d, v2.2d
-	WORD $0x4ec13a23 // zip1 v3.2d, v17.2d, v1.2d
-	WORD $0x4ec03a02 // zip1 v2.2d, v16.2d, v0.2d
-	WORD $0x4ec17a21 // zip2 v1.2d, v17.2d, v1.2d
-	WORD $0x4ec07a00 // zip2 v0.2d, v16.2d, v0.2d
+	WORD $0x4e893a2b // zip1.4s v11, v17, v9
+	WORD $0x4e883a0a // zip1.4s v10, v16, v8
+	WORD $0x4e897a33 // zip2.4s v19, v17, v9
+	WORD $0x4e887a12 // zip2.4s v18, v16, v8
+	WORD $0x4e8538e9 // zip1.4s v9, v7, v5
+	WORD $0x4e8438c8 // zip1.4s v8, v6, v4
+	WORD $0x4e8578e7 // zip2.4s v7, v7, v5
+	WORD $0x4e8478c6 // zip2.4s v6, v6, v4
+	WORD $0x4e8339e5 // zip1.4s v5, v15, v3
+	WORD $0x4e8239c4 // zip1.4s v4, v14, v2
+	WORD $0x4e8379f1 // zip2.4s v17, v15, v3
+	WORD $0x4e8279d0 // zip2.4s v16, v14, v2
+	WORD $0x4e8139a3 // zip1.4s v3, v13, v1
+	WORD $0x4e803982 // zip1.4s v2, v12, v0
+	WORD $0x4e8179a1 // zip2.4s v1, v13, v1
+	WORD $0x4e807980 // zip2.4s v0, v12, v0
+	WORD $0x4ec9396f // zip1.2d v15, v11, v9
+	WORD $0x4ec8394e // zip1.2d v14, v10, v8
+	WORD $0x4ec9796d // zip2.2d v13, v11, v9
+	WORD $0x4ec8794c // zip2.2d v12, v10, v8
+	WORD $0x4ec73a6b // zip1.2d v11, v19, v7
+	WORD $0x4ec63a4a // zip1.2d v10, v18, v6
+	WORD $0x4ec77a69 // zip2.2d v9, v19, v7
+	WORD $0x4ec67a48 // zip2.2d v8, v18, v6
+	WORD $0x4ec338a7 // zip1.2d v7, v5, v3
+	WORD $0x4ec23886 // zip1.2d v6, v4, v2
+	WORD $0x4ec378a5 // zip2.2d v5, v5, v3
+	WORD $0x4ec27884 // zip2.2d v4, v4, v2
+	WORD $0x4ec13a23 // zip1.2d v3, v17, v1
+	WORD $0x4ec03a02 // zip1.2d v2, v16, v0
+	WORD $0x4ec17a21 // zip2.2d v1, v17, v1
+	WORD $0x4ec07a00 // zip2.2d v0, v16, v0
 	MOVD R0, R8
 	FSTPQ (F15, F7), (R8)
 	ADD R1, R8, R8

@@ -25,40 +25,40 @@ TEXT ·first2(SB), NOSPLIT, $128-68
 position:
 	FLDPQ (R0), (F3, F2)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e811869 // uzp1 v9.4s, v3.4s, v1.4s
-	WORD $0x4e801848 // uzp1 v8.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811869 // uzp1.4s v9, v3, v1
+	WORD $0x4e801848 // uzp1.4s v8, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e211c6b // eor v11.16b, v3.16b, v1.16b
-	WORD $0x6e201c4a // eor v10.16b, v2.16b, v0.16b
+	WORD $0x6e211c6b // eor.16b v11, v3, v1
+	WORD $0x6e201c4a // eor.16b v10, v2, v0
 	ADD R1, R0, R16
 	FLDPQ (R16), (F3, F2)
 	FLDPQ 32(R16), (F1, F0)
-	WORD $0x4e811867 // uzp1 v7.4s, v3.4s, v1.4s
-	WORD $0x4e801846 // uzp1 v6.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811867 // uzp1.4s v7, v3, v1
+	WORD $0x4e801846 // uzp1.4s v6, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e211c65 // eor v5.16b, v3.16b, v1.16b
-	WORD $0x6e201c44 // eor v4.16b, v2.16b, v0.16b
-	WORD $0x4e27d523 // fadd v3.4s, v9.4s, v7.4s
-	WORD $0x4e26d502 // fadd v2.4s, v8.4s, v6.4s
-	WORD $0x4e25d561 // fadd v1.4s, v11.4s, v5.4s
-	WORD $0x4e24d540 // fadd v0.4s, v10.4s, v4.4s
+	WORD $0x6e211c65 // eor.16b v5, v3, v1
+	WORD $0x6e201c44 // eor.16b v4, v2, v0
+	WORD $0x4e27d523 // fadd.4s v3, v9, v7
+	WORD $0x4e26d502 // fadd.4s v2, v8, v6
+	WORD $0x4e25d561 // fadd.4s v1, v11, v5
+	WORD $0x4e24d540 // fadd.4s v0, v10, v4
 	FSTPQ (F3, F2), (R2)
 	FSTPQ (F1, F0), 32(R2)
-	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea5d567 // fsub v7.4s, v11.4s, v5.4s
-	WORD $0x4ea4d546 // fsub v6.4s, v10.4s, v4.4s
+	WORD $0x4ea7d529 // fsub.4s v9, v9, v7
+	WORD $0x4ea6d508 // fsub.4s v8, v8, v6
+	WORD $0x4ea5d567 // fsub.4s v7, v11, v5
+	WORD $0x4ea4d546 // fsub.4s v6, v10, v4
 	FMOVS (R5), F5
 	FMOVS 4(R5), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -97,23 +97,23 @@ vector:
 	ADD R1, R0, R16
 	FLDPQ (R16), (F7, F6)
 	FLDPQ 32(R16), (F5, F4)
-	WORD $0x4e27d523 // fadd v3.4s, v9.4s, v7.4s
-	WORD $0x4e26d502 // fadd v2.4s, v8.4s, v6.4s
-	WORD $0x4e25d561 // fadd v1.4s, v11.4s, v5.4s
-	WORD $0x4e24d540 // fadd v0.4s, v10.4s, v4.4s
+	WORD $0x4e27d523 // fadd.4s v3, v9, v7
+	WORD $0x4e26d502 // fadd.4s v2, v8, v6
+	WORD $0x4e25d561 // fadd.4s v1, v11, v5
+	WORD $0x4e24d540 // fadd.4s v0, v10, v4
 	FSTPQ (F3, F2), (R3)
 	FSTPQ (F1, F0), 32(R3)
-	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea5d567 // fsub v7.4s, v11.4s, v5.4s
-	WORD $0x4ea4d546 // fsub v6.4s, v10.4s, v4.4s
+	WORD $0x4ea7d529 // fsub.4s v9, v9, v7
+	WORD $0x4ea6d508 // fsub.4s v8, v8, v6
+	WORD $0x4ea5d567 // fsub.4s v7, v11, v5
+	WORD $0x4ea4d546 // fsub.4s v6, v10, v4
 	FMOVS (R4), F5
 	FMOVS 4(R4), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -146,16 +146,16 @@ vector:
 	ADD R0, R2, R16
 	FLDPQ (R16), (F7, F6)
 	FLDPQ 32(R16), (F5, F4)
-	WORD $0x4e27d563 // fadd v3.4s, v11.4s, v7.4s
-	WORD $0x4e26d542 // fadd v2.4s, v10.4s, v6.4s
-	WORD $0x4e25d521 // fadd v1.4s, v9.4s, v5.4s
-	WORD $0x4e24d500 // fadd v0.4s, v8.4s, v4.4s
+	WORD $0x4e27d563 // fadd.4s v3, v11, v7
+	WORD $0x4e26d542 // fadd.4s v2, v10, v6
+	WORD $0x4e25d521 // fadd.4s v1, v9, v5
+	WORD $0x4e24d500 // fadd.4s v0, v8, v4
 	FSTPQ (F3, F2), (R3)
 	FSTPQ (F1, F0), 32(R3)
-	WORD $0x4ea7d563 // fsub v3.4s, v11.4s, v7.4s
-	WORD $0x4ea6d542 // fsub v2.4s, v10.4s, v6.4s
-	WORD $0x4ea5d521 // fsub v1.4s, v9.4s, v5.4s
-	WORD $0x4ea4d500 // fsub v0.4s, v8.4s, v4.4s
+	WORD $0x4ea7d563 // fsub.4s v3, v11, v7
+	WORD $0x4ea6d542 // fsub.4s v2, v10, v6
+	WORD $0x4ea5d521 // fsub.4s v1, v9, v5
+	WORD $0x4ea4d500 // fsub.4s v0, v8, v4
 	ADD R0, R3, R17
 	FSTPQ (F3, F2), (R17)
 	FSTPQ (F1, F0), 32(R17)
@@ -184,16 +184,16 @@ vector:
 	ADD R5, R4, R16
 	FLDPQ (R16), (F7, F6)
 	FLDPQ 32(R16), (F5, F4)
-	WORD $0x4e27d563 // fadd v3.4s, v11.4s, v7.4s
-	WORD $0x4e26d542 // fadd v2.4s, v10.4s, v6.4s
-	WORD $0x4e25d521 // fadd v1.4s, v9.4s, v5.4s
-	WORD $0x4e24d500 // fadd v0.4s, v8.4s, v4.4s
+	WORD $0x4e27d563 // fadd.4s v3, v11, v7
+	WORD $0x4e26d542 // fadd.4s v2, v10, v6
+	WORD $0x4e25d521 // fadd.4s v1, v9, v5
+	WORD $0x4e24d500 // fadd.4s v0, v8, v4
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4ea7d563 // fsub v3.4s, v11.4s, v7.4s
-	WORD $0x4ea6d542 // fsub v2.4s, v10.4s, v6.4s
-	WORD $0x4ea5d521 // fsub v1.4s, v9.4s, v5.4s
-	WORD $0x4ea4d500 // fsub v0.4s, v8.4s, v4.4s
+	WORD $0x4ea7d563 // fsub.4s v3, v11, v7
+	WORD $0x4ea6d542 // fsub.4s v2, v10, v6
+	WORD $0x4ea5d521 // fsub.4s v1, v9, v5
+	WORD $0x4ea4d500 // fsub.4s v0, v8, v4
 	ADD R6, R0, R17
 	FSTPQ (F3, F2), (R17)
 	ADD R6, R1, R19
@@ -231,36 +231,36 @@ vector:
 	ADD R4, R3, R16
 	FLDPQ (R16), (F9, F8)
 	FLDPQ 32(R16), (F7, F6)
-	WORD $0x4e29d5a5 // fadd v5.4s, v13.4s, v9.4s
-	WORD $0x4e28d584 // fadd v4.4s, v12.4s, v8.4s
-	WORD $0x4e27d563 // fadd v3.4s, v11.4s, v7.4s
-	WORD $0x4e26d542 // fadd v2.4s, v10.4s, v6.4s
+	WORD $0x4e29d5a5 // fadd.4s v5, v13, v9
+	WORD $0x4e28d584 // fadd.4s v4, v12, v8
+	WORD $0x4e27d563 // fadd.4s v3, v11, v7
+	WORD $0x4e26d542 // fadd.4s v2, v10, v6
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4ea9d5a5 // fsub v5.4s, v13.4s, v9.4s
-	WORD $0x4ea8d584 // fsub v4.4s, v12.4s, v8.4s
-	WORD $0x4ea7d563 // fsub v3.4s, v11.4s, v7.4s
-	WORD $0x4ea6d542 // fsub v2.4s, v10.4s, v6.4s
+	WORD $0x4ea9d5a5 // fsub.4s v5, v13, v9
+	WORD $0x4ea8d584 // fsub.4s v4, v12, v8
+	WORD $0x4ea7d563 // fsub.4s v3, v11, v7
+	WORD $0x4ea6d542 // fsub.4s v2, v10, v6
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R0, R17
 	FSTPQ (F3, F1), (R17)
 	FSTPQ (F2, F0), 32(R17)
@@ -296,70 +296,70 @@ TEXT ·first3(SB), NOSPLIT, $128-68
 position:
 	FLDPQ (R0), (F3, F2)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e811871 // uzp1 v17.4s, v3.4s, v1.4s
-	WORD $0x4e801850 // uzp1 v16.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811871 // uzp1.4s v17, v3, v1
+	WORD $0x4e801850 // uzp1.4s v16, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e211c6f // eor v15.16b, v3.16b, v1.16b
-	WORD $0x6e201c4e // eor v14.16b, v2.16b, v0.16b
+	WORD $0x6e211c6f // eor.16b v15, v3, v1
+	WORD $0x6e201c4e // eor.16b v14, v2, v0
 	ADD R1, R0, R16
 	FLDPQ (R16), (F3, F2)
 	FLDPQ 32(R16), (F1, F0)
-	WORD $0x4e81186b // uzp1 v11.4s, v3.4s, v1.4s
-	WORD $0x4e80184a // uzp1 v10.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81186b // uzp1.4s v11, v3, v1
+	WORD $0x4e80184a // uzp1.4s v10, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e211c73 // eor v19.16b, v3.16b, v1.16b
-	WORD $0x6e201c52 // eor v18.16b, v2.16b, v0.16b
+	WORD $0x6e211c73 // eor.16b v19, v3, v1
+	WORD $0x6e201c52 // eor.16b v18, v2, v0
 	ADD R1<<1, R0, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811865 // uzp1.4s v5, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e25d569 // fadd v9.4s, v11.4s, v5.4s
-	WORD $0x4e24d548 // fadd v8.4s, v10.4s, v4.4s
-	WORD $0x4e21d667 // fadd v7.4s, v19.4s, v1.4s
-	WORD $0x4e20d646 // fadd v6.4s, v18.4s, v0.4s
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
-	WORD $0x4ea1d665 // fsub v5.4s, v19.4s, v1.4s
-	WORD $0x4ea0d644 // fsub v4.4s, v18.4s, v0.4s
-	WORD $0x4e29d623 // fadd v3.4s, v17.4s, v9.4s
-	WORD $0x4e28d602 // fadd v2.4s, v16.4s, v8.4s
-	WORD $0x4e27d5e1 // fadd v1.4s, v15.4s, v7.4s
-	WORD $0x4e26d5c0 // fadd v0.4s, v14.4s, v6.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e25d569 // fadd.4s v9, v11, v5
+	WORD $0x4e24d548 // fadd.4s v8, v10, v4
+	WORD $0x4e21d667 // fadd.4s v7, v19, v1
+	WORD $0x4e20d646 // fadd.4s v6, v18, v0
+	WORD $0x4ea5d56b // fsub.4s v11, v11, v5
+	WORD $0x4ea4d54a // fsub.4s v10, v10, v4
+	WORD $0x4ea1d665 // fsub.4s v5, v19, v1
+	WORD $0x4ea0d644 // fsub.4s v4, v18, v0
+	WORD $0x4e29d623 // fadd.4s v3, v17, v9
+	WORD $0x4e28d602 // fadd.4s v2, v16, v8
+	WORD $0x4e27d5e1 // fadd.4s v1, v15, v7
+	WORD $0x4e26d5c0 // fadd.4s v0, v14, v6
 	FSTPQ (F3, F2), (R2)
 	FSTPQ (F1, F0), 32(R2)
-	WORD $0x4ea9cdb1 // fmls v17.4s, v13.4s, v9.4s
-	WORD $0x4ea8cdb0 // fmls v16.4s, v13.4s, v8.4s
-	WORD $0x4ea7cdaf // fmls v15.4s, v13.4s, v7.4s
-	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x4ea9cdb1 // fmls.4s v17, v13, v9
+	WORD $0x4ea8cdb0 // fmls.4s v16, v13, v8
+	WORD $0x4ea7cdaf // fmls.4s v15, v13, v7
+	WORD $0x4ea6cdae // fmls.4s v14, v13, v6
 	WORD $0x4eb11e29 // mov v9.16b, v17.16b
-	WORD $0x4ea5cd89 // fmls v9.4s, v12.4s, v5.4s
+	WORD $0x4ea5cd89 // fmls.4s v9, v12, v5
 	WORD $0x4eb01e08 // mov v8.16b, v16.16b
-	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
+	WORD $0x4ea4cd88 // fmls.4s v8, v12, v4
 	WORD $0x4eaf1de7 // mov v7.16b, v15.16b
-	WORD $0x4e2bcd87 // fmla v7.4s, v12.4s, v11.4s
+	WORD $0x4e2bcd87 // fmla.4s v7, v12, v11
 	WORD $0x4eae1dc6 // mov v6.16b, v14.16b
-	WORD $0x4e2acd86 // fmla v6.4s, v12.4s, v10.4s
-	WORD $0x4e25cd91 // fmla v17.4s, v12.4s, v5.4s
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4eabcd8f // fmls v15.4s, v12.4s, v11.4s
-	WORD $0x4eaacd8e // fmls v14.4s, v12.4s, v10.4s
+	WORD $0x4e2acd86 // fmla.4s v6, v12, v10
+	WORD $0x4e25cd91 // fmla.4s v17, v12, v5
+	WORD $0x4e24cd90 // fmla.4s v16, v12, v4
+	WORD $0x4eabcd8f // fmls.4s v15, v12, v11
+	WORD $0x4eaacd8e // fmls.4s v14, v12, v10
 	FMOVS (R5), F5
 	FMOVS 4(R5), F4
 	WORD $0x4f8491e1 // fmul v1.4s, v15.4s, v4.s[0]
 	WORD $0x4f8491c0 // fmul v0.4s, v14.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851223 // fmla v3.4s, v17.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851202 // fmla v2.4s, v16.4s, v5.s[0]
 	WORD $0x4f849221 // fmul v1.4s, v17.4s, v4.s[0]
 	WORD $0x4f849200 // fmul v0.4s, v16.4s, v4.s[0]
@@ -372,9 +372,9 @@ position:
 	FMOVS 12(R5), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -419,43 +419,43 @@ vector:
 	ADD R1<<1, R0, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d569 // fadd v9.4s, v11.4s, v3.4s
-	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
-	WORD $0x4e21d4a7 // fadd v7.4s, v5.4s, v1.4s
-	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
-	WORD $0x4ea3d56b // fsub v11.4s, v11.4s, v3.4s
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
-	WORD $0x4e29d623 // fadd v3.4s, v17.4s, v9.4s
-	WORD $0x4e28d602 // fadd v2.4s, v16.4s, v8.4s
-	WORD $0x4e27d5e1 // fadd v1.4s, v15.4s, v7.4s
-	WORD $0x4e26d5c0 // fadd v0.4s, v14.4s, v6.4s
+	WORD $0x4e23d569 // fadd.4s v9, v11, v3
+	WORD $0x4e22d548 // fadd.4s v8, v10, v2
+	WORD $0x4e21d4a7 // fadd.4s v7, v5, v1
+	WORD $0x4e20d486 // fadd.4s v6, v4, v0
+	WORD $0x4ea3d56b // fsub.4s v11, v11, v3
+	WORD $0x4ea2d54a // fsub.4s v10, v10, v2
+	WORD $0x4ea1d4a5 // fsub.4s v5, v5, v1
+	WORD $0x4ea0d484 // fsub.4s v4, v4, v0
+	WORD $0x4e29d623 // fadd.4s v3, v17, v9
+	WORD $0x4e28d602 // fadd.4s v2, v16, v8
+	WORD $0x4e27d5e1 // fadd.4s v1, v15, v7
+	WORD $0x4e26d5c0 // fadd.4s v0, v14, v6
 	FSTPQ (F3, F2), (R3)
 	FSTPQ (F1, F0), 32(R3)
-	WORD $0x4ea9cdb1 // fmls v17.4s, v13.4s, v9.4s
-	WORD $0x4ea8cdb0 // fmls v16.4s, v13.4s, v8.4s
-	WORD $0x4ea7cdaf // fmls v15.4s, v13.4s, v7.4s
-	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x4ea9cdb1 // fmls.4s v17, v13, v9
+	WORD $0x4ea8cdb0 // fmls.4s v16, v13, v8
+	WORD $0x4ea7cdaf // fmls.4s v15, v13, v7
+	WORD $0x4ea6cdae // fmls.4s v14, v13, v6
 	WORD $0x4eb11e29 // mov v9.16b, v17.16b
-	WORD $0x4ea5cd89 // fmls v9.4s, v12.4s, v5.4s
+	WORD $0x4ea5cd89 // fmls.4s v9, v12, v5
 	WORD $0x4eb01e08 // mov v8.16b, v16.16b
-	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
+	WORD $0x4ea4cd88 // fmls.4s v8, v12, v4
 	WORD $0x4eaf1de7 // mov v7.16b, v15.16b
-	WORD $0x4e2bcd87 // fmla v7.4s, v12.4s, v11.4s
+	WORD $0x4e2bcd87 // fmla.4s v7, v12, v11
 	WORD $0x4eae1dc6 // mov v6.16b, v14.16b
-	WORD $0x4e2acd86 // fmla v6.4s, v12.4s, v10.4s
-	WORD $0x4e25cd91 // fmla v17.4s, v12.4s, v5.4s
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4eabcd8f // fmls v15.4s, v12.4s, v11.4s
-	WORD $0x4eaacd8e // fmls v14.4s, v12.4s, v10.4s
+	WORD $0x4e2acd86 // fmla.4s v6, v12, v10
+	WORD $0x4e25cd91 // fmla.4s v17, v12, v5
+	WORD $0x4e24cd90 // fmla.4s v16, v12, v4
+	WORD $0x4eabcd8f // fmls.4s v15, v12, v11
+	WORD $0x4eaacd8e // fmls.4s v14, v12, v10
 	FMOVS (R4), F5
 	FMOVS 4(R4), F4
 	WORD $0x4f8491e1 // fmul v1.4s, v15.4s, v4.s[0]
 	WORD $0x4f8491c0 // fmul v0.4s, v14.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851223 // fmla v3.4s, v17.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851202 // fmla v2.4s, v16.4s, v5.s[0]
 	WORD $0x4f849221 // fmul v1.4s, v17.4s, v4.s[0]
 	WORD $0x4f849200 // fmul v0.4s, v16.4s, v4.s[0]
@@ -468,9 +468,9 @@ vector:
 	FMOVS 12(R4), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -509,36 +509,36 @@ vector:
 	ADD R0<<1, R2, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4eb // fadd v11.4s, v7.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
-	WORD $0x4e2bd5e3 // fadd v3.4s, v15.4s, v11.4s
-	WORD $0x4e2ad5c2 // fadd v2.4s, v14.4s, v10.4s
-	WORD $0x4e29d5a1 // fadd v1.4s, v13.4s, v9.4s
-	WORD $0x4e28d580 // fadd v0.4s, v12.4s, v8.4s
+	WORD $0x4e23d4eb // fadd.4s v11, v7, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d4e7 // fsub.4s v7, v7, v3
+	WORD $0x4ea2d4c6 // fsub.4s v6, v6, v2
+	WORD $0x4ea1d4a5 // fsub.4s v5, v5, v1
+	WORD $0x4ea0d484 // fsub.4s v4, v4, v0
+	WORD $0x4e2bd5e3 // fadd.4s v3, v15, v11
+	WORD $0x4e2ad5c2 // fadd.4s v2, v14, v10
+	WORD $0x4e29d5a1 // fadd.4s v1, v13, v9
+	WORD $0x4e28d580 // fadd.4s v0, v12, v8
 	FSTPQ (F3, F2), (R3)
 	FSTPQ (F1, F0), 32(R3)
-	WORD $0x4eabce2f // fmls v15.4s, v17.4s, v11.4s
-	WORD $0x4eaace2e // fmls v14.4s, v17.4s, v10.4s
-	WORD $0x4ea9ce2d // fmls v13.4s, v17.4s, v9.4s
-	WORD $0x4ea8ce2c // fmls v12.4s, v17.4s, v8.4s
+	WORD $0x4eabce2f // fmls.4s v15, v17, v11
+	WORD $0x4eaace2e // fmls.4s v14, v17, v10
+	WORD $0x4ea9ce2d // fmls.4s v13, v17, v9
+	WORD $0x4ea8ce2c // fmls.4s v12, v17, v8
 	WORD $0x4eaf1de3 // mov v3.16b, v15.16b
-	WORD $0x4ea5ce03 // fmls v3.4s, v16.4s, v5.4s
+	WORD $0x4ea5ce03 // fmls.4s v3, v16, v5
 	WORD $0x4eae1dc2 // mov v2.16b, v14.16b
-	WORD $0x4ea4ce02 // fmls v2.4s, v16.4s, v4.4s
+	WORD $0x4ea4ce02 // fmls.4s v2, v16, v4
 	WORD $0x4ead1da1 // mov v1.16b, v13.16b
-	WORD $0x4e27ce01 // fmla v1.4s, v16.4s, v7.4s
+	WORD $0x4e27ce01 // fmla.4s v1, v16, v7
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e26ce00 // fmla v0.4s, v16.4s, v6.4s
-	WORD $0x4e25ce0f // fmla v15.4s, v16.4s, v5.4s
-	WORD $0x4e24ce0e // fmla v14.4s, v16.4s, v4.4s
-	WORD $0x4ea7ce0d // fmls v13.4s, v16.4s, v7.4s
-	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
+	WORD $0x4e26ce00 // fmla.4s v0, v16, v6
+	WORD $0x4e25ce0f // fmla.4s v15, v16, v5
+	WORD $0x4e24ce0e // fmla.4s v14, v16, v4
+	WORD $0x4ea7ce0d // fmls.4s v13, v16, v7
+	WORD $0x4ea6ce0c // fmls.4s v12, v16, v6
 	ADD R0, R3, R19
 	FSTPQ (F15, F14), (R19)
 	FSTPQ (F13, F12), 32(R19)
@@ -576,36 +576,36 @@ vector:
 	ADD R5<<1, R4, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4eb // fadd v11.4s, v7.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
-	WORD $0x4e2bd5e3 // fadd v3.4s, v15.4s, v11.4s
-	WORD $0x4e2ad5c2 // fadd v2.4s, v14.4s, v10.4s
-	WORD $0x4e29d5a1 // fadd v1.4s, v13.4s, v9.4s
-	WORD $0x4e28d580 // fadd v0.4s, v12.4s, v8.4s
+	WORD $0x4e23d4eb // fadd.4s v11, v7, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d4e7 // fsub.4s v7, v7, v3
+	WORD $0x4ea2d4c6 // fsub.4s v6, v6, v2
+	WORD $0x4ea1d4a5 // fsub.4s v5, v5, v1
+	WORD $0x4ea0d484 // fsub.4s v4, v4, v0
+	WORD $0x4e2bd5e3 // fadd.4s v3, v15, v11
+	WORD $0x4e2ad5c2 // fadd.4s v2, v14, v10
+	WORD $0x4e29d5a1 // fadd.4s v1, v13, v9
+	WORD $0x4e28d580 // fadd.4s v0, v12, v8
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4eabce2f // fmls v15.4s, v17.4s, v11.4s
-	WORD $0x4eaace2e // fmls v14.4s, v17.4s, v10.4s
-	WORD $0x4ea9ce2d // fmls v13.4s, v17.4s, v9.4s
-	WORD $0x4ea8ce2c // fmls v12.4s, v17.4s, v8.4s
+	WORD $0x4eabce2f // fmls.4s v15, v17, v11
+	WORD $0x4eaace2e // fmls.4s v14, v17, v10
+	WORD $0x4ea9ce2d // fmls.4s v13, v17, v9
+	WORD $0x4ea8ce2c // fmls.4s v12, v17, v8
 	WORD $0x4eaf1de3 // mov v3.16b, v15.16b
-	WORD $0x4ea5ce03 // fmls v3.4s, v16.4s, v5.4s
+	WORD $0x4ea5ce03 // fmls.4s v3, v16, v5
 	WORD $0x4eae1dc2 // mov v2.16b, v14.16b
-	WORD $0x4ea4ce02 // fmls v2.4s, v16.4s, v4.4s
+	WORD $0x4ea4ce02 // fmls.4s v2, v16, v4
 	WORD $0x4ead1da1 // mov v1.16b, v13.16b
-	WORD $0x4e27ce01 // fmla v1.4s, v16.4s, v7.4s
+	WORD $0x4e27ce01 // fmla.4s v1, v16, v7
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e26ce00 // fmla v0.4s, v16.4s, v6.4s
-	WORD $0x4e25ce0f // fmla v15.4s, v16.4s, v5.4s
-	WORD $0x4e24ce0e // fmla v14.4s, v16.4s, v4.4s
-	WORD $0x4ea7ce0d // fmls v13.4s, v16.4s, v7.4s
-	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
+	WORD $0x4e26ce00 // fmla.4s v0, v16, v6
+	WORD $0x4e25ce0f // fmla.4s v15, v16, v5
+	WORD $0x4e24ce0e // fmla.4s v14, v16, v4
+	WORD $0x4ea7ce0d // fmls.4s v13, v16, v7
+	WORD $0x4ea6ce0c // fmls.4s v12, v16, v6
 	ADD R6, R0, R19
 	FSTPQ (F15, F14), (R19)
 	ADD R6, R1, R21
@@ -653,69 +653,69 @@ vector:
 	ADD R4<<1, R3, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d5a9 // fadd v9.4s, v13.4s, v3.4s
-	WORD $0x4e22d588 // fadd v8.4s, v12.4s, v2.4s
-	WORD $0x4e21d4a7 // fadd v7.4s, v5.4s, v1.4s
-	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
-	WORD $0x4ea3d5b1 // fsub v17.4s, v13.4s, v3.4s
-	WORD $0x4ea2d590 // fsub v16.4s, v12.4s, v2.4s
-	WORD $0x4ea1d4ad // fsub v13.4s, v5.4s, v1.4s
-	WORD $0x4ea0d48c // fsub v12.4s, v4.4s, v0.4s
-	WORD $0x4e29d665 // fadd v5.4s, v19.4s, v9.4s
-	WORD $0x4e28d644 // fadd v4.4s, v18.4s, v8.4s
-	WORD $0x4e27d5e3 // fadd v3.4s, v15.4s, v7.4s
-	WORD $0x4e26d5c2 // fadd v2.4s, v14.4s, v6.4s
+	WORD $0x4e23d5a9 // fadd.4s v9, v13, v3
+	WORD $0x4e22d588 // fadd.4s v8, v12, v2
+	WORD $0x4e21d4a7 // fadd.4s v7, v5, v1
+	WORD $0x4e20d486 // fadd.4s v6, v4, v0
+	WORD $0x4ea3d5b1 // fsub.4s v17, v13, v3
+	WORD $0x4ea2d590 // fsub.4s v16, v12, v2
+	WORD $0x4ea1d4ad // fsub.4s v13, v5, v1
+	WORD $0x4ea0d48c // fsub.4s v12, v4, v0
+	WORD $0x4e29d665 // fadd.4s v5, v19, v9
+	WORD $0x4e28d644 // fadd.4s v4, v18, v8
+	WORD $0x4e27d5e3 // fadd.4s v3, v15, v7
+	WORD $0x4e26d5c2 // fadd.4s v2, v14, v6
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4ea9cd73 // fmls v19.4s, v11.4s, v9.4s
-	WORD $0x4ea8cd72 // fmls v18.4s, v11.4s, v8.4s
-	WORD $0x4ea7cd6f // fmls v15.4s, v11.4s, v7.4s
-	WORD $0x4ea6cd6e // fmls v14.4s, v11.4s, v6.4s
+	WORD $0x4ea9cd73 // fmls.4s v19, v11, v9
+	WORD $0x4ea8cd72 // fmls.4s v18, v11, v8
+	WORD $0x4ea7cd6f // fmls.4s v15, v11, v7
+	WORD $0x4ea6cd6e // fmls.4s v14, v11, v6
 	WORD $0x4eb31e69 // mov v9.16b, v19.16b
-	WORD $0x4eadcd49 // fmls v9.4s, v10.4s, v13.4s
+	WORD $0x4eadcd49 // fmls.4s v9, v10, v13
 	WORD $0x4eb21e48 // mov v8.16b, v18.16b
-	WORD $0x4eaccd48 // fmls v8.4s, v10.4s, v12.4s
+	WORD $0x4eaccd48 // fmls.4s v8, v10, v12
 	WORD $0x4eaf1de7 // mov v7.16b, v15.16b
-	WORD $0x4e31cd47 // fmla v7.4s, v10.4s, v17.4s
+	WORD $0x4e31cd47 // fmla.4s v7, v10, v17
 	WORD $0x4eae1dc6 // mov v6.16b, v14.16b
-	WORD $0x4e30cd46 // fmla v6.4s, v10.4s, v16.4s
-	WORD $0x4e2dcd53 // fmla v19.4s, v10.4s, v13.4s
-	WORD $0x4e2ccd52 // fmla v18.4s, v10.4s, v12.4s
-	WORD $0x4eb1cd4f // fmls v15.4s, v10.4s, v17.4s
-	WORD $0x4eb0cd4e // fmls v14.4s, v10.4s, v16.4s
+	WORD $0x4e30cd46 // fmla.4s v6, v10, v16
+	WORD $0x4e2dcd53 // fmla.4s v19, v10, v13
+	WORD $0x4e2ccd52 // fmla.4s v18, v10, v12
+	WORD $0x4eb1cd4f // fmls.4s v15, v10, v17
+	WORD $0x4eb0cd4e // fmls.4s v14, v10, v16
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6e21de65 // fmul v5.4s, v19.4s, v1.4s
-	WORD $0x6e20de44 // fmul v4.4s, v18.4s, v0.4s
+	WORD $0x6e21de65 // fmul.4s v5, v19, v1
+	WORD $0x6e20de44 // fmul.4s v4, v18, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e21dde1 // fmul v1.4s, v15.4s, v1.4s
-	WORD $0x6e20ddc0 // fmul v0.4s, v14.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dde1 // fmul.4s v1, v15, v1
+	WORD $0x6e20ddc0 // fmul.4s v0, v14, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R0, R19
 	FSTPQ (F3, F1), (R19)
 	FSTPQ (F2, F0), 32(R19)
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd25 // fmul.4s v5, v9, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5<<1, R0, R21
 	FSTPQ (F3, F1), (R21)
 	FSTPQ (F2, F0), 32(R21)
@@ -750,76 +750,76 @@ TEXT ·first4(SB), NOSPLIT, $128-68
 position:
 	FLDPQ (R0), (F3, F2)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e811875 // uzp1 v21.4s, v3.4s, v1.4s
-	WORD $0x4e801854 // uzp1 v20.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811875 // uzp1.4s v21, v3, v1
+	WORD $0x4e801854 // uzp1.4s v20, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e211c73 // eor v19.16b, v3.16b, v1.16b
-	WORD $0x6e201c52 // eor v18.16b, v2.16b, v0.16b
+	WORD $0x6e211c73 // eor.16b v19, v3, v1
+	WORD $0x6e201c52 // eor.16b v18, v2, v0
 	ADD R1, R0, R16
 	FLDPQ (R16), (F3, F2)
 	FLDPQ 32(R16), (F1, F0)
-	WORD $0x4e811871 // uzp1 v17.4s, v3.4s, v1.4s
-	WORD $0x4e801850 // uzp1 v16.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811871 // uzp1.4s v17, v3, v1
+	WORD $0x4e801850 // uzp1.4s v16, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e211c6f // eor v15.16b, v3.16b, v1.16b
-	WORD $0x6e201c4e // eor v14.16b, v2.16b, v0.16b
+	WORD $0x6e211c6f // eor.16b v15, v3, v1
+	WORD $0x6e201c4e // eor.16b v14, v2, v0
 	ADD R1<<1, R0, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e811867 // uzp1 v7.4s, v3.4s, v1.4s
-	WORD $0x4e801846 // uzp1 v6.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811867 // uzp1.4s v7, v3, v1
+	WORD $0x4e801846 // uzp1.4s v6, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e211c65 // eor v5.16b, v3.16b, v1.16b
-	WORD $0x6e201c44 // eor v4.16b, v2.16b, v0.16b
+	WORD $0x6e211c65 // eor.16b v5, v3, v1
+	WORD $0x6e201c44 // eor.16b v4, v2, v0
 	ADD R2, R0, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e81186d // uzp1 v13.4s, v3.4s, v1.4s
-	WORD $0x4e80184c // uzp1 v12.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81186d // uzp1.4s v13, v3, v1
+	WORD $0x4e80184c // uzp1.4s v12, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e27d6a9 // fadd v9.4s, v21.4s, v7.4s
-	WORD $0x4e26d688 // fadd v8.4s, v20.4s, v6.4s
-	WORD $0x4e25d66b // fadd v11.4s, v19.4s, v5.4s
-	WORD $0x4e24d64a // fadd v10.4s, v18.4s, v4.4s
-	WORD $0x4ea7d6b5 // fsub v21.4s, v21.4s, v7.4s
-	WORD $0x4ea6d694 // fsub v20.4s, v20.4s, v6.4s
-	WORD $0x4ea5d673 // fsub v19.4s, v19.4s, v5.4s
-	WORD $0x4ea4d652 // fsub v18.4s, v18.4s, v4.4s
-	WORD $0x4e2dd627 // fadd v7.4s, v17.4s, v13.4s
-	WORD $0x4e2cd606 // fadd v6.4s, v16.4s, v12.4s
-	WORD $0x4e21d5e5 // fadd v5.4s, v15.4s, v1.4s
-	WORD $0x4e20d5c4 // fadd v4.4s, v14.4s, v0.4s
-	WORD $0x4eadd631 // fsub v17.4s, v17.4s, v13.4s
-	WORD $0x4eacd610 // fsub v16.4s, v16.4s, v12.4s
-	WORD $0x4ea1d5ef // fsub v15.4s, v15.4s, v1.4s
-	WORD $0x4ea0d5ce // fsub v14.4s, v14.4s, v0.4s
-	WORD $0x4e27d523 // fadd v3.4s, v9.4s, v7.4s
-	WORD $0x4e26d502 // fadd v2.4s, v8.4s, v6.4s
-	WORD $0x4e25d561 // fadd v1.4s, v11.4s, v5.4s
-	WORD $0x4e24d540 // fadd v0.4s, v10.4s, v4.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e27d6a9 // fadd.4s v9, v21, v7
+	WORD $0x4e26d688 // fadd.4s v8, v20, v6
+	WORD $0x4e25d66b // fadd.4s v11, v19, v5
+	WORD $0x4e24d64a // fadd.4s v10, v18, v4
+	WORD $0x4ea7d6b5 // fsub.4s v21, v21, v7
+	WORD $0x4ea6d694 // fsub.4s v20, v20, v6
+	WORD $0x4ea5d673 // fsub.4s v19, v19, v5
+	WORD $0x4ea4d652 // fsub.4s v18, v18, v4
+	WORD $0x4e2dd627 // fadd.4s v7, v17, v13
+	WORD $0x4e2cd606 // fadd.4s v6, v16, v12
+	WORD $0x4e21d5e5 // fadd.4s v5, v15, v1
+	WORD $0x4e20d5c4 // fadd.4s v4, v14, v0
+	WORD $0x4eadd631 // fsub.4s v17, v17, v13
+	WORD $0x4eacd610 // fsub.4s v16, v16, v12
+	WORD $0x4ea1d5ef // fsub.4s v15, v15, v1
+	WORD $0x4ea0d5ce // fsub.4s v14, v14, v0
+	WORD $0x4e27d523 // fadd.4s v3, v9, v7
+	WORD $0x4e26d502 // fadd.4s v2, v8, v6
+	WORD $0x4e25d561 // fadd.4s v1, v11, v5
+	WORD $0x4e24d540 // fadd.4s v0, v10, v4
 	FSTPQ (F3, F2), (R3)
 	FSTPQ (F1, F0), 32(R3)
-	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea5d567 // fsub v7.4s, v11.4s, v5.4s
-	WORD $0x4ea4d546 // fsub v6.4s, v10.4s, v4.4s
+	WORD $0x4ea7d529 // fsub.4s v9, v9, v7
+	WORD $0x4ea6d508 // fsub.4s v8, v8, v6
+	WORD $0x4ea5d567 // fsub.4s v7, v11, v5
+	WORD $0x4ea4d546 // fsub.4s v6, v10, v4
 	FMOVS 8(R7), F5
 	FMOVS 12(R7), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -828,21 +828,21 @@ position:
 	ADD R4<<1, R3, R21
 	FSTPQ (F3, F2), (R21)
 	FSTPQ (F1, F0), 32(R21)
-	WORD $0x4eafd6ad // fsub v13.4s, v21.4s, v15.4s
-	WORD $0x4eaed68c // fsub v12.4s, v20.4s, v14.4s
-	WORD $0x4e31d66b // fadd v11.4s, v19.4s, v17.4s
-	WORD $0x4e30d64a // fadd v10.4s, v18.4s, v16.4s
-	WORD $0x4e2fd6a9 // fadd v9.4s, v21.4s, v15.4s
-	WORD $0x4e2ed688 // fadd v8.4s, v20.4s, v14.4s
-	WORD $0x4eb1d667 // fsub v7.4s, v19.4s, v17.4s
-	WORD $0x4eb0d646 // fsub v6.4s, v18.4s, v16.4s
+	WORD $0x4eafd6ad // fsub.4s v13, v21, v15
+	WORD $0x4eaed68c // fsub.4s v12, v20, v14
+	WORD $0x4e31d66b // fadd.4s v11, v19, v17
+	WORD $0x4e30d64a // fadd.4s v10, v18, v16
+	WORD $0x4e2fd6a9 // fadd.4s v9, v21, v15
+	WORD $0x4e2ed688 // fadd.4s v8, v20, v14
+	WORD $0x4eb1d667 // fsub.4s v7, v19, v17
+	WORD $0x4eb0d646 // fsub.4s v6, v18, v16
 	FMOVS (R7), F5
 	FMOVS 4(R7), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -855,9 +855,9 @@ position:
 	FMOVS 20(R7), F4
 	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
 	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
 	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
 	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
@@ -904,39 +904,39 @@ vector:
 	ADD R2, R0, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e27d669 // fadd v9.4s, v19.4s, v7.4s
-	WORD $0x4e26d648 // fadd v8.4s, v18.4s, v6.4s
-	WORD $0x4e25d62b // fadd v11.4s, v17.4s, v5.4s
-	WORD $0x4e24d60a // fadd v10.4s, v16.4s, v4.4s
-	WORD $0x4ea7d675 // fsub v21.4s, v19.4s, v7.4s
-	WORD $0x4ea6d654 // fsub v20.4s, v18.4s, v6.4s
-	WORD $0x4ea5d633 // fsub v19.4s, v17.4s, v5.4s
-	WORD $0x4ea4d612 // fsub v18.4s, v16.4s, v4.4s
-	WORD $0x4e23d5e7 // fadd v7.4s, v15.4s, v3.4s
-	WORD $0x4e22d5c6 // fadd v6.4s, v14.4s, v2.4s
-	WORD $0x4e21d5a5 // fadd v5.4s, v13.4s, v1.4s
-	WORD $0x4e20d584 // fadd v4.4s, v12.4s, v0.4s
-	WORD $0x4ea3d5f1 // fsub v17.4s, v15.4s, v3.4s
-	WORD $0x4ea2d5d0 // fsub v16.4s, v14.4s, v2.4s
-	WORD $0x4ea1d5af // fsub v15.4s, v13.4s, v1.4s
-	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
-	WORD $0x4e27d523 // fadd v3.4s, v9.4s, v7.4s
-	WORD $0x4e26d502 // fadd v2.4s, v8.4s, v6.4s
-	WORD $0x4e25d561 // fadd v1.4s, v11.4s, v5.4s
-	WORD $0x4e24d540 // fadd v0.4s, v10.4s, v4.4s
+	WORD $0x4e27d669 // fadd.4s v9, v19, v7
+	WORD $0x4e26d648 // fadd.4s v8, v18, v6
+	WORD $0x4e25d62b // fadd.4s v11, v17, v5
+	WORD $0x4e24d60a // fadd.4s v10, v16, v4
+	WORD $0x4ea7d675 // fsub.4s v21, v19, v7
+	WORD $0x4ea6d654 // fsub.4s v20, v18, v6
+	WORD $0x4ea5d633 // fsub.4s v19, v17, v5
+	WORD $0x4ea4d612 // fsub.4s v18, v16, v4
+	WORD $0x4e23d5e7 // fadd.4s v7, v15, v3
+	WORD $0x4e22d5c6 // fadd.4s v6, v14, v2
+	WORD $0x4e21d5a5 // fadd.4s v5, v13, v1
+	WORD $0x4e20d584 // fadd.4s v4, v12, v0
+	WORD $0x4ea3d5f1 // fsub.4s v17, v15, v3
+	WORD $0x4ea2d5d0 // fsub.4s v16, v14, v2
+	WORD $0x4ea1d5af // fsub.4s v15, v13, v1
+	WORD $0x4ea0d58e // fsub.4s v14, v12, v0
+	WORD $0x4e27d523 // fadd.4s v3, v9, v7
+	WORD $0x4e26d502 // fadd.4s v2, v8, v6
+	WORD $0x4e25d561 // fadd.4s v1, v11, v5
+	WORD $0x4e24d540 // fadd.4s v0, v10, v4
 	FSTPQ (F3, F2), (R4)
 	FSTPQ (F1, F0), 32(R4)
-	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea5d567 // fsub v7.4s, v11.4s, v5.4s
-	WORD $0x4ea4d546 // fsub v6.4s, v10.4s, v4.4s
+	WORD $0x4ea7d529 // fsub.4s v9, v9, v7
+	WORD $0x4ea6d508 // fsub.4s v8, v8, v6
+	WORD $0x4ea5d567 // fsub.4s v7, v11, v5
+	WORD $0x4ea4d546 // fsub.4s v6, v10, v4
 	FMOVS 8(R6), F5
 	FMOVS 12(R6), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -945,21 +945,21 @@ vector:
 	ADD R3<<1, R4, R21
 	FSTPQ (F3, F2), (R21)
 	FSTPQ (F1, F0), 32(R21)
-	WORD $0x4eafd6ad // fsub v13.4s, v21.4s, v15.4s
-	WORD $0x4eaed68c // fsub v12.4s, v20.4s, v14.4s
-	WORD $0x4e31d66b // fadd v11.4s, v19.4s, v17.4s
-	WORD $0x4e30d64a // fadd v10.4s, v18.4s, v16.4s
-	WORD $0x4e2fd6a9 // fadd v9.4s, v21.4s, v15.4s
-	WORD $0x4e2ed688 // fadd v8.4s, v20.4s, v14.4s
-	WORD $0x4eb1d667 // fsub v7.4s, v19.4s, v17.4s
-	WORD $0x4eb0d646 // fsub v6.4s, v18.4s, v16.4s
+	WORD $0x4eafd6ad // fsub.4s v13, v21, v15
+	WORD $0x4eaed68c // fsub.4s v12, v20, v14
+	WORD $0x4e31d66b // fadd.4s v11, v19, v17
+	WORD $0x4e30d64a // fadd.4s v10, v18, v16
+	WORD $0x4e2fd6a9 // fadd.4s v9, v21, v15
+	WORD $0x4e2ed688 // fadd.4s v8, v20, v14
+	WORD $0x4eb1d667 // fsub.4s v7, v19, v17
+	WORD $0x4eb0d646 // fsub.4s v6, v18, v16
 	FMOVS (R6), F5
 	FMOVS 4(R6), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -972,9 +972,9 @@ vector:
 	FMOVS 20(R6), F4
 	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
 	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
 	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
 	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
@@ -1014,43 +1014,43 @@ vector:
 	ADD R3, R2, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e27d5f3 // fadd v19.4s, v15.4s, v7.4s
-	WORD $0x4e26d5d2 // fadd v18.4s, v14.4s, v6.4s
-	WORD $0x4e25d5b1 // fadd v17.4s, v13.4s, v5.4s
-	WORD $0x4e24d590 // fadd v16.4s, v12.4s, v4.4s
-	WORD $0x4ea7d5ef // fsub v15.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5ce // fsub v14.4s, v14.4s, v6.4s
-	WORD $0x4ea5d5ad // fsub v13.4s, v13.4s, v5.4s
-	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
-	WORD $0x4e23d567 // fadd v7.4s, v11.4s, v3.4s
-	WORD $0x4e22d546 // fadd v6.4s, v10.4s, v2.4s
-	WORD $0x4e21d525 // fadd v5.4s, v9.4s, v1.4s
-	WORD $0x4e20d504 // fadd v4.4s, v8.4s, v0.4s
-	WORD $0x4ea3d56b // fsub v11.4s, v11.4s, v3.4s
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	WORD $0x4e27d663 // fadd v3.4s, v19.4s, v7.4s
-	WORD $0x4e26d642 // fadd v2.4s, v18.4s, v6.4s
-	WORD $0x4e25d621 // fadd v1.4s, v17.4s, v5.4s
-	WORD $0x4e24d600 // fadd v0.4s, v16.4s, v4.4s
+	WORD $0x4e27d5f3 // fadd.4s v19, v15, v7
+	WORD $0x4e26d5d2 // fadd.4s v18, v14, v6
+	WORD $0x4e25d5b1 // fadd.4s v17, v13, v5
+	WORD $0x4e24d590 // fadd.4s v16, v12, v4
+	WORD $0x4ea7d5ef // fsub.4s v15, v15, v7
+	WORD $0x4ea6d5ce // fsub.4s v14, v14, v6
+	WORD $0x4ea5d5ad // fsub.4s v13, v13, v5
+	WORD $0x4ea4d58c // fsub.4s v12, v12, v4
+	WORD $0x4e23d567 // fadd.4s v7, v11, v3
+	WORD $0x4e22d546 // fadd.4s v6, v10, v2
+	WORD $0x4e21d525 // fadd.4s v5, v9, v1
+	WORD $0x4e20d504 // fadd.4s v4, v8, v0
+	WORD $0x4ea3d56b // fsub.4s v11, v11, v3
+	WORD $0x4ea2d54a // fsub.4s v10, v10, v2
+	WORD $0x4ea1d529 // fsub.4s v9, v9, v1
+	WORD $0x4ea0d508 // fsub.4s v8, v8, v0
+	WORD $0x4e27d663 // fadd.4s v3, v19, v7
+	WORD $0x4e26d642 // fadd.4s v2, v18, v6
+	WORD $0x4e25d621 // fadd.4s v1, v17, v5
+	WORD $0x4e24d600 // fadd.4s v0, v16, v4
 	FSTPQ (F3, F2), (R4)
 	FSTPQ (F1, F0), 32(R4)
-	WORD $0x4ea7d663 // fsub v3.4s, v19.4s, v7.4s
-	WORD $0x4ea6d642 // fsub v2.4s, v18.4s, v6.4s
-	WORD $0x4ea5d621 // fsub v1.4s, v17.4s, v5.4s
-	WORD $0x4ea4d600 // fsub v0.4s, v16.4s, v4.4s
+	WORD $0x4ea7d663 // fsub.4s v3, v19, v7
+	WORD $0x4ea6d642 // fsub.4s v2, v18, v6
+	WORD $0x4ea5d621 // fsub.4s v1, v17, v5
+	WORD $0x4ea4d600 // fsub.4s v0, v16, v4
 	ADD R0<<1, R4, R21
 	FSTPQ (F3, F2), (R21)
 	FSTPQ (F1, F0), 32(R21)
-	WORD $0x4ea9d5e7 // fsub v7.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c6 // fsub v6.4s, v14.4s, v8.4s
-	WORD $0x4e2bd5a5 // fadd v5.4s, v13.4s, v11.4s
-	WORD $0x4e2ad584 // fadd v4.4s, v12.4s, v10.4s
-	WORD $0x4e29d5e3 // fadd v3.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c2 // fadd v2.4s, v14.4s, v8.4s
-	WORD $0x4eabd5a1 // fsub v1.4s, v13.4s, v11.4s
-	WORD $0x4eaad580 // fsub v0.4s, v12.4s, v10.4s
+	WORD $0x4ea9d5e7 // fsub.4s v7, v15, v9
+	WORD $0x4ea8d5c6 // fsub.4s v6, v14, v8
+	WORD $0x4e2bd5a5 // fadd.4s v5, v13, v11
+	WORD $0x4e2ad584 // fadd.4s v4, v12, v10
+	WORD $0x4e29d5e3 // fadd.4s v3, v15, v9
+	WORD $0x4e28d5c2 // fadd.4s v2, v14, v8
+	WORD $0x4eabd5a1 // fsub.4s v1, v13, v11
+	WORD $0x4eaad580 // fsub.4s v0, v12, v10
 	ADD R0, R4, R22
 	FSTPQ (F3, F2), (R22)
 	FSTPQ (F1, F0), 32(R22)
@@ -1090,44 +1090,44 @@ vector:
 	ADD R6, R4, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e27d5f3 // fadd v19.4s, v15.4s, v7.4s
-	WORD $0x4e26d5d2 // fadd v18.4s, v14.4s, v6.4s
-	WORD $0x4e25d5b1 // fadd v17.4s, v13.4s, v5.4s
-	WORD $0x4e24d590 // fadd v16.4s, v12.4s, v4.4s
-	WORD $0x4ea7d5ef // fsub v15.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5ce // fsub v14.4s, v14.4s, v6.4s
-	WORD $0x4ea5d5ad // fsub v13.4s, v13.4s, v5.4s
-	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
-	WORD $0x4e23d567 // fadd v7.4s, v11.4s, v3.4s
-	WORD $0x4e22d546 // fadd v6.4s, v10.4s, v2.4s
-	WORD $0x4e21d525 // fadd v5.4s, v9.4s, v1.4s
-	WORD $0x4e20d504 // fadd v4.4s, v8.4s, v0.4s
-	WORD $0x4ea3d56b // fsub v11.4s, v11.4s, v3.4s
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	WORD $0x4e27d663 // fadd v3.4s, v19.4s, v7.4s
-	WORD $0x4e26d642 // fadd v2.4s, v18.4s, v6.4s
-	WORD $0x4e25d621 // fadd v1.4s, v17.4s, v5.4s
-	WORD $0x4e24d600 // fadd v0.4s, v16.4s, v4.4s
+	WORD $0x4e27d5f3 // fadd.4s v19, v15, v7
+	WORD $0x4e26d5d2 // fadd.4s v18, v14, v6
+	WORD $0x4e25d5b1 // fadd.4s v17, v13, v5
+	WORD $0x4e24d590 // fadd.4s v16, v12, v4
+	WORD $0x4ea7d5ef // fsub.4s v15, v15, v7
+	WORD $0x4ea6d5ce // fsub.4s v14, v14, v6
+	WORD $0x4ea5d5ad // fsub.4s v13, v13, v5
+	WORD $0x4ea4d58c // fsub.4s v12, v12, v4
+	WORD $0x4e23d567 // fadd.4s v7, v11, v3
+	WORD $0x4e22d546 // fadd.4s v6, v10, v2
+	WORD $0x4e21d525 // fadd.4s v5, v9, v1
+	WORD $0x4e20d504 // fadd.4s v4, v8, v0
+	WORD $0x4ea3d56b // fsub.4s v11, v11, v3
+	WORD $0x4ea2d54a // fsub.4s v10, v10, v2
+	WORD $0x4ea1d529 // fsub.4s v9, v9, v1
+	WORD $0x4ea0d508 // fsub.4s v8, v8, v0
+	WORD $0x4e27d663 // fadd.4s v3, v19, v7
+	WORD $0x4e26d642 // fadd.4s v2, v18, v6
+	WORD $0x4e25d621 // fadd.4s v1, v17, v5
+	WORD $0x4e24d600 // fadd.4s v0, v16, v4
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4ea7d663 // fsub v3.4s, v19.4s, v7.4s
-	WORD $0x4ea6d642 // fsub v2.4s, v18.4s, v6.4s
-	WORD $0x4ea5d621 // fsub v1.4s, v17.4s, v5.4s
-	WORD $0x4ea4d600 // fsub v0.4s, v16.4s, v4.4s
+	WORD $0x4ea7d663 // fsub.4s v3, v19, v7
+	WORD $0x4ea6d642 // fsub.4s v2, v18, v6
+	WORD $0x4ea5d621 // fsub.4s v1, v17, v5
+	WORD $0x4ea4d600 // fsub.4s v0, v16, v4
 	ADD R7<<1, R0, R21
 	FSTPQ (F3, F2), (R21)
 	ADD R7<<1, R1, R22
 	FSTPQ (F1, F0), (R22)
-	WORD $0x4ea9d5e7 // fsub v7.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c6 // fsub v6.4s, v14.4s, v8.4s
-	WORD $0x4e2bd5a5 // fadd v5.4s, v13.4s, v11.4s
-	WORD $0x4e2ad584 // fadd v4.4s, v12.4s, v10.4s
-	WORD $0x4e29d5e3 // fadd v3.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c2 // fadd v2.4s, v14.4s, v8.4s
-	WORD $0x4eabd5a1 // fsub v1.4s, v13.4s, v11.4s
-	WORD $0x4eaad580 // fsub v0.4s, v12.4s, v10.4s
+	WORD $0x4ea9d5e7 // fsub.4s v7, v15, v9
+	WORD $0x4ea8d5c6 // fsub.4s v6, v14, v8
+	WORD $0x4e2bd5a5 // fadd.4s v5, v13, v11
+	WORD $0x4e2ad584 // fadd.4s v4, v12, v10
+	WORD $0x4e29d5e3 // fadd.4s v3, v15, v9
+	WORD $0x4e28d5c2 // fadd.4s v2, v14, v8
+	WORD $0x4eabd5a1 // fsub.4s v1, v13, v11
+	WORD $0x4eaad580 // fsub.4s v0, v12, v10
 	ADD R7, R0, R23
 	FSTPQ (F3, F2), (R23)
 	ADD R7, R1, R24
@@ -1177,86 +1177,86 @@ vector:
 	ADD R5, R3, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e27d5f5 // fadd v21.4s, v15.4s, v7.4s
-	WORD $0x4e26d5d4 // fadd v20.4s, v14.4s, v6.4s
-	WORD $0x4e25d533 // fadd v19.4s, v9.4s, v5.4s
-	WORD $0x4e24d512 // fadd v18.4s, v8.4s, v4.4s
-	WORD $0x4ea7d5f1 // fsub v17.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5d0 // fsub v16.4s, v14.4s, v6.4s
-	WORD $0x4ea5d52f // fsub v15.4s, v9.4s, v5.4s
-	WORD $0x4ea4d50e // fsub v14.4s, v8.4s, v4.4s
-	WORD $0x4e23d5a9 // fadd v9.4s, v13.4s, v3.4s
-	WORD $0x4e22d588 // fadd v8.4s, v12.4s, v2.4s
-	WORD $0x4e21d567 // fadd v7.4s, v11.4s, v1.4s
-	WORD $0x4e20d546 // fadd v6.4s, v10.4s, v0.4s
-	WORD $0x4ea3d5ad // fsub v13.4s, v13.4s, v3.4s
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x4ea1d56b // fsub v11.4s, v11.4s, v1.4s
-	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
-	WORD $0x4e29d6a5 // fadd v5.4s, v21.4s, v9.4s
-	WORD $0x4e28d684 // fadd v4.4s, v20.4s, v8.4s
-	WORD $0x4e27d663 // fadd v3.4s, v19.4s, v7.4s
-	WORD $0x4e26d642 // fadd v2.4s, v18.4s, v6.4s
+	WORD $0x4e27d5f5 // fadd.4s v21, v15, v7
+	WORD $0x4e26d5d4 // fadd.4s v20, v14, v6
+	WORD $0x4e25d533 // fadd.4s v19, v9, v5
+	WORD $0x4e24d512 // fadd.4s v18, v8, v4
+	WORD $0x4ea7d5f1 // fsub.4s v17, v15, v7
+	WORD $0x4ea6d5d0 // fsub.4s v16, v14, v6
+	WORD $0x4ea5d52f // fsub.4s v15, v9, v5
+	WORD $0x4ea4d50e // fsub.4s v14, v8, v4
+	WORD $0x4e23d5a9 // fadd.4s v9, v13, v3
+	WORD $0x4e22d588 // fadd.4s v8, v12, v2
+	WORD $0x4e21d567 // fadd.4s v7, v11, v1
+	WORD $0x4e20d546 // fadd.4s v6, v10, v0
+	WORD $0x4ea3d5ad // fsub.4s v13, v13, v3
+	WORD $0x4ea2d58c // fsub.4s v12, v12, v2
+	WORD $0x4ea1d56b // fsub.4s v11, v11, v1
+	WORD $0x4ea0d54a // fsub.4s v10, v10, v0
+	WORD $0x4e29d6a5 // fadd.4s v5, v21, v9
+	WORD $0x4e28d684 // fadd.4s v4, v20, v8
+	WORD $0x4e27d663 // fadd.4s v3, v19, v7
+	WORD $0x4e26d642 // fadd.4s v2, v18, v6
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4ea9d6a5 // fsub v5.4s, v21.4s, v9.4s
-	WORD $0x4ea8d684 // fsub v4.4s, v20.4s, v8.4s
-	WORD $0x4ea7d663 // fsub v3.4s, v19.4s, v7.4s
-	WORD $0x4ea6d642 // fsub v2.4s, v18.4s, v6.4s
+	WORD $0x4ea9d6a5 // fsub.4s v5, v21, v9
+	WORD $0x4ea8d684 // fsub.4s v4, v20, v8
+	WORD $0x4ea7d663 // fsub.4s v3, v19, v7
+	WORD $0x4ea6d642 // fsub.4s v2, v18, v6
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R6<<1, R0, R21
 	FSTPQ (F3, F1), (R21)
 	FSTPQ (F2, F0), 32(R21)
-	WORD $0x4eabd629 // fsub v9.4s, v17.4s, v11.4s
-	WORD $0x4eaad608 // fsub v8.4s, v16.4s, v10.4s
-	WORD $0x4e2dd5e7 // fadd v7.4s, v15.4s, v13.4s
-	WORD $0x4e2cd5c6 // fadd v6.4s, v14.4s, v12.4s
-	WORD $0x4e2bd625 // fadd v5.4s, v17.4s, v11.4s
-	WORD $0x4e2ad604 // fadd v4.4s, v16.4s, v10.4s
-	WORD $0x4eadd5e3 // fsub v3.4s, v15.4s, v13.4s
-	WORD $0x4eacd5c2 // fsub v2.4s, v14.4s, v12.4s
+	WORD $0x4eabd629 // fsub.4s v9, v17, v11
+	WORD $0x4eaad608 // fsub.4s v8, v16, v10
+	WORD $0x4e2dd5e7 // fadd.4s v7, v15, v13
+	WORD $0x4e2cd5c6 // fadd.4s v6, v14, v12
+	WORD $0x4e2bd625 // fadd.4s v5, v17, v11
+	WORD $0x4e2ad604 // fadd.4s v4, v16, v10
+	WORD $0x4eadd5e3 // fsub.4s v3, v15, v13
+	WORD $0x4eacd5c2 // fsub.4s v2, v14, v12
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R6, R0, R22
 	FSTPQ (F3, F1), (R22)
 	FSTPQ (F2, F0), 32(R22)
 	FLDPQ (R8), (F1, F0)
-	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd25 // fmul.4s v5, v9, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 32(R8), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7, R0, R23
 	FSTPQ (F3, F1), (R23)
 	FSTPQ (F2, F0), 32(R23)
@@ -1299,120 +1299,120 @@ position:
 	ADD R1, R0, R16
 	FLDPQ (R16), (F3, F2)
 	FLDPQ 32(R16), (F1, F0)
-	WORD $0x4e811869 // uzp1 v9.4s, v3.4s, v1.4s
-	WORD $0x4e801848 // uzp1 v8.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811869 // uzp1.4s v9, v3, v1
+	WORD $0x4e801848 // uzp1.4s v8, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R12), (F1, F0)
-	WORD $0x6e211c67 // eor v7.16b, v3.16b, v1.16b
-	WORD $0x6e201c46 // eor v6.16b, v2.16b, v0.16b
+	WORD $0x6e211c67 // eor.16b v7, v3, v1
+	WORD $0x6e201c46 // eor.16b v6, v2, v0
 	FLDPQ (R3), (F3, F2)
 	FLDPQ 32(R3), (F1, F0)
-	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811865 // uzp1.4s v5, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e25d53f // fadd v31.4s, v9.4s, v5.4s
-	WORD $0x4e24d51e // fadd v30.4s, v8.4s, v4.4s
-	WORD $0x4e21d4fd // fadd v29.4s, v7.4s, v1.4s
-	WORD $0x4e20d4dc // fadd v28.4s, v6.4s, v0.4s
-	WORD $0x4ea5d537 // fsub v23.4s, v9.4s, v5.4s
-	WORD $0x4ea4d516 // fsub v22.4s, v8.4s, v4.4s
-	WORD $0x4ea1d4f5 // fsub v21.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4d4 // fsub v20.4s, v6.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e25d53f // fadd.4s v31, v9, v5
+	WORD $0x4e24d51e // fadd.4s v30, v8, v4
+	WORD $0x4e21d4fd // fadd.4s v29, v7, v1
+	WORD $0x4e20d4dc // fadd.4s v28, v6, v0
+	WORD $0x4ea5d537 // fsub.4s v23, v9, v5
+	WORD $0x4ea4d516 // fsub.4s v22, v8, v4
+	WORD $0x4ea1d4f5 // fsub.4s v21, v7, v1
+	WORD $0x4ea0d4d4 // fsub.4s v20, v6, v0
 	ADD R1<<1, R0, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e81186b // uzp1 v11.4s, v3.4s, v1.4s
-	WORD $0x4e80184a // uzp1 v10.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81186b // uzp1.4s v11, v3, v1
+	WORD $0x4e80184a // uzp1.4s v10, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R12), (F1, F0)
-	WORD $0x6e211c69 // eor v9.16b, v3.16b, v1.16b
-	WORD $0x6e201c48 // eor v8.16b, v2.16b, v0.16b
+	WORD $0x6e211c69 // eor.16b v9, v3, v1
+	WORD $0x6e201c48 // eor.16b v8, v2, v0
 	ADD R2, R0, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811865 // uzp1.4s v5, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e25d579 // fadd v25.4s, v11.4s, v5.4s
-	WORD $0x4e24d558 // fadd v24.4s, v10.4s, v4.4s
-	WORD $0x4e21d527 // fadd v7.4s, v9.4s, v1.4s
-	WORD $0x4e20d506 // fadd v6.4s, v8.4s, v0.4s
-	WORD $0x4ea5d56d // fsub v13.4s, v11.4s, v5.4s
-	WORD $0x4ea4d54c // fsub v12.4s, v10.4s, v4.4s
-	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
-	WORD $0x4ea0d50a // fsub v10.4s, v8.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e25d579 // fadd.4s v25, v11, v5
+	WORD $0x4e24d558 // fadd.4s v24, v10, v4
+	WORD $0x4e21d527 // fadd.4s v7, v9, v1
+	WORD $0x4e20d506 // fadd.4s v6, v8, v0
+	WORD $0x4ea5d56d // fsub.4s v13, v11, v5
+	WORD $0x4ea4d54c // fsub.4s v12, v10, v4
+	WORD $0x4ea1d52b // fsub.4s v11, v9, v1
+	WORD $0x4ea0d50a // fsub.4s v10, v8, v0
 	FLDPQ (R0), (F3, F2)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e81187b // uzp1 v27.4s, v3.4s, v1.4s
-	WORD $0x4e80185a // uzp1 v26.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81187b // uzp1.4s v27, v3, v1
+	WORD $0x4e80185a // uzp1.4s v26, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ (R12), (F1, F0)
-	WORD $0x6e211c65 // eor v5.16b, v3.16b, v1.16b
-	WORD $0x6e201c44 // eor v4.16b, v2.16b, v0.16b
+	WORD $0x6e211c65 // eor.16b v5, v3, v1
+	WORD $0x6e201c44 // eor.16b v4, v2, v0
 	WORD $0x4ebb1f69 // mov v9.16b, v27.16b
 	WORD $0x4eba1f48 // mov v8.16b, v26.16b
 	WORD $0x4ea51cb3 // mov v19.16b, v5.16b
 	WORD $0x4ea41c92 // mov v18.16b, v4.16b
-	WORD $0x4e3fd763 // fadd v3.4s, v27.4s, v31.4s
-	WORD $0x4e3ed742 // fadd v2.4s, v26.4s, v30.4s
-	WORD $0x4e3dd4a1 // fadd v1.4s, v5.4s, v29.4s
-	WORD $0x4e3cd480 // fadd v0.4s, v4.4s, v28.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e38d442 // fadd v2.4s, v2.4s, v24.4s
-	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	WORD $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
+	WORD $0x4e3fd763 // fadd.4s v3, v27, v31
+	WORD $0x4e3ed742 // fadd.4s v2, v26, v30
+	WORD $0x4e3dd4a1 // fadd.4s v1, v5, v29
+	WORD $0x4e3cd480 // fadd.4s v0, v4, v28
+	WORD $0x4e39d463 // fadd.4s v3, v3, v25
+	WORD $0x4e38d442 // fadd.4s v2, v2, v24
+	WORD $0x4e27d421 // fadd.4s v1, v1, v7
+	WORD $0x4e26d400 // fadd.4s v0, v0, v6
 	FSTPQ (F3, F2), (R4)
 	FSTPQ (F1, F0), 32(R4)
-	WORD $0x4e3fce3b // fmla v27.4s, v17.4s, v31.4s
-	WORD $0x4e3ece3a // fmla v26.4s, v17.4s, v30.4s
-	WORD $0x4e3dce25 // fmla v5.4s, v17.4s, v29.4s
-	WORD $0x4e3cce24 // fmla v4.4s, v17.4s, v28.4s
-	WORD $0x4e39ce1b // fmla v27.4s, v16.4s, v25.4s
-	WORD $0x4e38ce1a // fmla v26.4s, v16.4s, v24.4s
-	WORD $0x4e27ce05 // fmla v5.4s, v16.4s, v7.4s
-	WORD $0x4e26ce04 // fmla v4.4s, v16.4s, v6.4s
-	WORD $0x4e3fce09 // fmla v9.4s, v16.4s, v31.4s
-	WORD $0x4e3ece08 // fmla v8.4s, v16.4s, v30.4s
-	WORD $0x4e3dce13 // fmla v19.4s, v16.4s, v29.4s
-	WORD $0x4e3cce12 // fmla v18.4s, v16.4s, v28.4s
-	WORD $0x4e39ce29 // fmla v9.4s, v17.4s, v25.4s
-	WORD $0x4e38ce28 // fmla v8.4s, v17.4s, v24.4s
-	WORD $0x4e27ce33 // fmla v19.4s, v17.4s, v7.4s
-	WORD $0x4e26ce32 // fmla v18.4s, v17.4s, v6.4s
-	WORD $0x6e2fdee3 // fmul v3.4s, v23.4s, v15.4s
-	WORD $0x6e2fdec2 // fmul v2.4s, v22.4s, v15.4s
-	WORD $0x6e2fdea1 // fmul v1.4s, v21.4s, v15.4s
-	WORD $0x6e2fde80 // fmul v0.4s, v20.4s, v15.4s
-	WORD $0x4e2dcdc3 // fmla v3.4s, v14.4s, v13.4s
-	WORD $0x4e2ccdc2 // fmla v2.4s, v14.4s, v12.4s
-	WORD $0x4e2bcdc1 // fmla v1.4s, v14.4s, v11.4s
-	WORD $0x4e2acdc0 // fmla v0.4s, v14.4s, v10.4s
-	WORD $0x4ea1d779 // fsub v25.4s, v27.4s, v1.4s
-	WORD $0x4ea0d758 // fsub v24.4s, v26.4s, v0.4s
-	WORD $0x4e23d4a7 // fadd v7.4s, v5.4s, v3.4s
-	WORD $0x4e22d486 // fadd v6.4s, v4.4s, v2.4s
-	WORD $0x4e21d77d // fadd v29.4s, v27.4s, v1.4s
-	WORD $0x4e20d75c // fadd v28.4s, v26.4s, v0.4s
-	WORD $0x4ea3d4bb // fsub v27.4s, v5.4s, v3.4s
-	WORD $0x4ea2d49a // fsub v26.4s, v4.4s, v2.4s
+	WORD $0x4e3fce3b // fmla.4s v27, v17, v31
+	WORD $0x4e3ece3a // fmla.4s v26, v17, v30
+	WORD $0x4e3dce25 // fmla.4s v5, v17, v29
+	WORD $0x4e3cce24 // fmla.4s v4, v17, v28
+	WORD $0x4e39ce1b // fmla.4s v27, v16, v25
+	WORD $0x4e38ce1a // fmla.4s v26, v16, v24
+	WORD $0x4e27ce05 // fmla.4s v5, v16, v7
+	WORD $0x4e26ce04 // fmla.4s v4, v16, v6
+	WORD $0x4e3fce09 // fmla.4s v9, v16, v31
+	WORD $0x4e3ece08 // fmla.4s v8, v16, v30
+	WORD $0x4e3dce13 // fmla.4s v19, v16, v29
+	WORD $0x4e3cce12 // fmla.4s v18, v16, v28
+	WORD $0x4e39ce29 // fmla.4s v9, v17, v25
+	WORD $0x4e38ce28 // fmla.4s v8, v17, v24
+	WORD $0x4e27ce33 // fmla.4s v19, v17, v7
+	WORD $0x4e26ce32 // fmla.4s v18, v17, v6
+	WORD $0x6e2fdee3 // fmul.4s v3, v23, v15
+	WORD $0x6e2fdec2 // fmul.4s v2, v22, v15
+	WORD $0x6e2fdea1 // fmul.4s v1, v21, v15
+	WORD $0x6e2fde80 // fmul.4s v0, v20, v15
+	WORD $0x4e2dcdc3 // fmla.4s v3, v14, v13
+	WORD $0x4e2ccdc2 // fmla.4s v2, v14, v12
+	WORD $0x4e2bcdc1 // fmla.4s v1, v14, v11
+	WORD $0x4e2acdc0 // fmla.4s v0, v14, v10
+	WORD $0x4ea1d779 // fsub.4s v25, v27, v1
+	WORD $0x4ea0d758 // fsub.4s v24, v26, v0
+	WORD $0x4e23d4a7 // fadd.4s v7, v5, v3
+	WORD $0x4e22d486 // fadd.4s v6, v4, v2
+	WORD $0x4e21d77d // fadd.4s v29, v27, v1
+	WORD $0x4e20d75c // fadd.4s v28, v26, v0
+	WORD $0x4ea3d4bb // fsub.4s v27, v5, v3
+	WORD $0x4ea2d49a // fsub.4s v26, v4, v2
 	FMOVS (R9), F5
 	FMOVS 4(R9), F4
 	WORD $0x4f849361 // fmul v1.4s, v27.4s, v4.s[0]
 	WORD $0x4f849340 // fmul v0.4s, v26.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8513a3 // fmla v3.4s, v29.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851382 // fmla v2.4s, v28.4s, v5.s[0]
 	WORD $0x4f8493a1 // fmul v1.4s, v29.4s, v4.s[0]
 	WORD $0x4f849380 // fmul v0.4s, v28.4s, v4.s[0]
@@ -1425,9 +1425,9 @@ position:
 	FMOVS 28(R9), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851323 // fmla v3.4s, v25.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851302 // fmla v2.4s, v24.4s, v5.s[0]
 	WORD $0x4f849321 // fmul v1.4s, v25.4s, v4.s[0]
 	WORD $0x4f849300 // fmul v0.4s, v24.4s, v4.s[0]
@@ -1435,29 +1435,29 @@ position:
 	WORD $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
 	FSTPQ (F3, F2), (R7)
 	FSTPQ (F1, F0), 32(R7)
-	WORD $0x6e2edee3 // fmul v3.4s, v23.4s, v14.4s
-	WORD $0x6e2edec2 // fmul v2.4s, v22.4s, v14.4s
-	WORD $0x6e2edea1 // fmul v1.4s, v21.4s, v14.4s
-	WORD $0x6e2ede80 // fmul v0.4s, v20.4s, v14.4s
-	WORD $0x4eadcde3 // fmls v3.4s, v15.4s, v13.4s
-	WORD $0x4eaccde2 // fmls v2.4s, v15.4s, v12.4s
-	WORD $0x4eabcde1 // fmls v1.4s, v15.4s, v11.4s
-	WORD $0x4eaacde0 // fmls v0.4s, v15.4s, v10.4s
-	WORD $0x4ea1d52d // fsub v13.4s, v9.4s, v1.4s
-	WORD $0x4ea0d50c // fsub v12.4s, v8.4s, v0.4s
-	WORD $0x4e23d66b // fadd v11.4s, v19.4s, v3.4s
-	WORD $0x4e22d64a // fadd v10.4s, v18.4s, v2.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD $0x4ea3d667 // fsub v7.4s, v19.4s, v3.4s
-	WORD $0x4ea2d646 // fsub v6.4s, v18.4s, v2.4s
+	WORD $0x6e2edee3 // fmul.4s v3, v23, v14
+	WORD $0x6e2edec2 // fmul.4s v2, v22, v14
+	WORD $0x6e2edea1 // fmul.4s v1, v21, v14
+	WORD $0x6e2ede80 // fmul.4s v0, v20, v14
+	WORD $0x4eadcde3 // fmls.4s v3, v15, v13
+	WORD $0x4eaccde2 // fmls.4s v2, v15, v12
+	WORD $0x4eabcde1 // fmls.4s v1, v15, v11
+	WORD $0x4eaacde0 // fmls.4s v0, v15, v10
+	WORD $0x4ea1d52d // fsub.4s v13, v9, v1
+	WORD $0x4ea0d50c // fsub.4s v12, v8, v0
+	WORD $0x4e23d66b // fadd.4s v11, v19, v3
+	WORD $0x4e22d64a // fadd.4s v10, v18, v2
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
+	WORD $0x4ea3d667 // fsub.4s v7, v19, v3
+	WORD $0x4ea2d646 // fsub.4s v6, v18, v2
 	FMOVS 8(R9), F5
 	FMOVS 12(R9), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -1470,9 +1470,9 @@ position:
 	FMOVS 20(R9), F4
 	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
 	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
 	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
 	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
@@ -1522,83 +1522,83 @@ vector:
 	FLDPQ 32(R16), (F5, F4)
 	FLDPQ (R3), (F3, F2)
 	FLDPQ 32(R3), (F1, F0)
-	WORD $0x4e23d4ff // fadd v31.4s, v7.4s, v3.4s
-	WORD $0x4e22d4de // fadd v30.4s, v6.4s, v2.4s
-	WORD $0x4e21d4bd // fadd v29.4s, v5.4s, v1.4s
-	WORD $0x4e20d49c // fadd v28.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4f7 // fsub v23.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4d6 // fsub v22.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4b5 // fsub v21.4s, v5.4s, v1.4s
-	WORD $0x4ea0d494 // fsub v20.4s, v4.4s, v0.4s
+	WORD $0x4e23d4ff // fadd.4s v31, v7, v3
+	WORD $0x4e22d4de // fadd.4s v30, v6, v2
+	WORD $0x4e21d4bd // fadd.4s v29, v5, v1
+	WORD $0x4e20d49c // fadd.4s v28, v4, v0
+	WORD $0x4ea3d4f7 // fsub.4s v23, v7, v3
+	WORD $0x4ea2d4d6 // fsub.4s v22, v6, v2
+	WORD $0x4ea1d4b5 // fsub.4s v21, v5, v1
+	WORD $0x4ea0d494 // fsub.4s v20, v4, v0
 	ADD R1<<1, R0, R17
 	FLDPQ (R17), (F9, F8)
 	FLDPQ 32(R17), (F5, F4)
 	ADD R2, R0, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e23d539 // fadd v25.4s, v9.4s, v3.4s
-	WORD $0x4e22d518 // fadd v24.4s, v8.4s, v2.4s
-	WORD $0x4e21d4a7 // fadd v7.4s, v5.4s, v1.4s
-	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
-	WORD $0x4ea3d52d // fsub v13.4s, v9.4s, v3.4s
-	WORD $0x4ea2d50c // fsub v12.4s, v8.4s, v2.4s
-	WORD $0x4ea1d4ab // fsub v11.4s, v5.4s, v1.4s
-	WORD $0x4ea0d48a // fsub v10.4s, v4.4s, v0.4s
+	WORD $0x4e23d539 // fadd.4s v25, v9, v3
+	WORD $0x4e22d518 // fadd.4s v24, v8, v2
+	WORD $0x4e21d4a7 // fadd.4s v7, v5, v1
+	WORD $0x4e20d486 // fadd.4s v6, v4, v0
+	WORD $0x4ea3d52d // fsub.4s v13, v9, v3
+	WORD $0x4ea2d50c // fsub.4s v12, v8, v2
+	WORD $0x4ea1d4ab // fsub.4s v11, v5, v1
+	WORD $0x4ea0d48a // fsub.4s v10, v4, v0
 	FLDPQ (R0), (F27, F26)
 	FLDPQ 32(R0), (F5, F4)
 	WORD $0x4ebb1f69 // mov v9.16b, v27.16b
 	WORD $0x4eba1f48 // mov v8.16b, v26.16b
 	WORD $0x4ea51cb3 // mov v19.16b, v5.16b
 	WORD $0x4ea41c92 // mov v18.16b, v4.16b
-	WORD $0x4e3fd763 // fadd v3.4s, v27.4s, v31.4s
-	WORD $0x4e3ed742 // fadd v2.4s, v26.4s, v30.4s
-	WORD $0x4e3dd4a1 // fadd v1.4s, v5.4s, v29.4s
-	WORD $0x4e3cd480 // fadd v0.4s, v4.4s, v28.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e38d442 // fadd v2.4s, v2.4s, v24.4s
-	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	WORD $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
+	WORD $0x4e3fd763 // fadd.4s v3, v27, v31
+	WORD $0x4e3ed742 // fadd.4s v2, v26, v30
+	WORD $0x4e3dd4a1 // fadd.4s v1, v5, v29
+	WORD $0x4e3cd480 // fadd.4s v0, v4, v28
+	WORD $0x4e39d463 // fadd.4s v3, v3, v25
+	WORD $0x4e38d442 // fadd.4s v2, v2, v24
+	WORD $0x4e27d421 // fadd.4s v1, v1, v7
+	WORD $0x4e26d400 // fadd.4s v0, v0, v6
 	FSTPQ (F3, F2), (R5)
 	FSTPQ (F1, F0), 32(R5)
-	WORD $0x4e3fce3b // fmla v27.4s, v17.4s, v31.4s
-	WORD $0x4e3ece3a // fmla v26.4s, v17.4s, v30.4s
-	WORD $0x4e3dce25 // fmla v5.4s, v17.4s, v29.4s
-	WORD $0x4e3cce24 // fmla v4.4s, v17.4s, v28.4s
-	WORD $0x4e39ce1b // fmla v27.4s, v16.4s, v25.4s
-	WORD $0x4e38ce1a // fmla v26.4s, v16.4s, v24.4s
-	WORD $0x4e27ce05 // fmla v5.4s, v16.4s, v7.4s
-	WORD $0x4e26ce04 // fmla v4.4s, v16.4s, v6.4s
-	WORD $0x4e3fce09 // fmla v9.4s, v16.4s, v31.4s
-	WORD $0x4e3ece08 // fmla v8.4s, v16.4s, v30.4s
-	WORD $0x4e3dce13 // fmla v19.4s, v16.4s, v29.4s
-	WORD $0x4e3cce12 // fmla v18.4s, v16.4s, v28.4s
-	WORD $0x4e39ce29 // fmla v9.4s, v17.4s, v25.4s
-	WORD $0x4e38ce28 // fmla v8.4s, v17.4s, v24.4s
-	WORD $0x4e27ce33 // fmla v19.4s, v17.4s, v7.4s
-	WORD $0x4e26ce32 // fmla v18.4s, v17.4s, v6.4s
-	WORD $0x6e2fdee3 // fmul v3.4s, v23.4s, v15.4s
-	WORD $0x6e2fdec2 // fmul v2.4s, v22.4s, v15.4s
-	WORD $0x6e2fdea1 // fmul v1.4s, v21.4s, v15.4s
-	WORD $0x6e2fde80 // fmul v0.4s, v20.4s, v15.4s
-	WORD $0x4e2dcdc3 // fmla v3.4s, v14.4s, v13.4s
-	WORD $0x4e2ccdc2 // fmla v2.4s, v14.4s, v12.4s
-	WORD $0x4e2bcdc1 // fmla v1.4s, v14.4s, v11.4s
-	WORD $0x4e2acdc0 // fmla v0.4s, v14.4s, v10.4s
-	WORD $0x4ea1d779 // fsub v25.4s, v27.4s, v1.4s
-	WORD $0x4ea0d758 // fsub v24.4s, v26.4s, v0.4s
-	WORD $0x4e23d4a7 // fadd v7.4s, v5.4s, v3.4s
-	WORD $0x4e22d486 // fadd v6.4s, v4.4s, v2.4s
-	WORD $0x4e21d77d // fadd v29.4s, v27.4s, v1.4s
-	WORD $0x4e20d75c // fadd v28.4s, v26.4s, v0.4s
-	WORD $0x4ea3d4bb // fsub v27.4s, v5.4s, v3.4s
-	WORD $0x4ea2d49a // fsub v26.4s, v4.4s, v2.4s
+	WORD $0x4e3fce3b // fmla.4s v27, v17, v31
+	WORD $0x4e3ece3a // fmla.4s v26, v17, v30
+	WORD $0x4e3dce25 // fmla.4s v5, v17, v29
+	WORD $0x4e3cce24 // fmla.4s v4, v17, v28
+	WORD $0x4e39ce1b // fmla.4s v27, v16, v25
+	WORD $0x4e38ce1a // fmla.4s v26, v16, v24
+	WORD $0x4e27ce05 // fmla.4s v5, v16, v7
+	WORD $0x4e26ce04 // fmla.4s v4, v16, v6
+	WORD $0x4e3fce09 // fmla.4s v9, v16, v31
+	WORD $0x4e3ece08 // fmla.4s v8, v16, v30
+	WORD $0x4e3dce13 // fmla.4s v19, v16, v29
+	WORD $0x4e3cce12 // fmla.4s v18, v16, v28
+	WORD $0x4e39ce29 // fmla.4s v9, v17, v25
+	WORD $0x4e38ce28 // fmla.4s v8, v17, v24
+	WORD $0x4e27ce33 // fmla.4s v19, v17, v7
+	WORD $0x4e26ce32 // fmla.4s v18, v17, v6
+	WORD $0x6e2fdee3 // fmul.4s v3, v23, v15
+	WORD $0x6e2fdec2 // fmul.4s v2, v22, v15
+	WORD $0x6e2fdea1 // fmul.4s v1, v21, v15
+	WORD $0x6e2fde80 // fmul.4s v0, v20, v15
+	WORD $0x4e2dcdc3 // fmla.4s v3, v14, v13
+	WORD $0x4e2ccdc2 // fmla.4s v2, v14, v12
+	WORD $0x4e2bcdc1 // fmla.4s v1, v14, v11
+	WORD $0x4e2acdc0 // fmla.4s v0, v14, v10
+	WORD $0x4ea1d779 // fsub.4s v25, v27, v1
+	WORD $0x4ea0d758 // fsub.4s v24, v26, v0
+	WORD $0x4e23d4a7 // fadd.4s v7, v5, v3
+	WORD $0x4e22d486 // fadd.4s v6, v4, v2
+	WORD $0x4e21d77d // fadd.4s v29, v27, v1
+	WORD $0x4e20d75c // fadd.4s v28, v26, v0
+	WORD $0x4ea3d4bb // fsub.4s v27, v5, v3
+	WORD $0x4ea2d49a // fsub.4s v26, v4, v2
 	FMOVS (R8), F5
 	FMOVS 4(R8), F4
 	WORD $0x4f849361 // fmul v1.4s, v27.4s, v4.s[0]
 	WORD $0x4f849340 // fmul v0.4s, v26.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8513a3 // fmla v3.4s, v29.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851382 // fmla v2.4s, v28.4s, v5.s[0]
 	WORD $0x4f8493a1 // fmul v1.4s, v29.4s, v4.s[0]
 	WORD $0x4f849380 // fmul v0.4s, v28.4s, v4.s[0]
@@ -1611,9 +1611,9 @@ vector:
 	FMOVS 28(R8), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851323 // fmla v3.4s, v25.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851302 // fmla v2.4s, v24.4s, v5.s[0]
 	WORD $0x4f849321 // fmul v1.4s, v25.4s, v4.s[0]
 	WORD $0x4f849300 // fmul v0.4s, v24.4s, v4.s[0]
@@ -1621,29 +1621,29 @@ vector:
 	WORD $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
 	FSTPQ (F3, F2), (R7)
 	FSTPQ (F1, F0), 32(R7)
-	WORD $0x6e2edee3 // fmul v3.4s, v23.4s, v14.4s
-	WORD $0x6e2edec2 // fmul v2.4s, v22.4s, v14.4s
-	WORD $0x6e2edea1 // fmul v1.4s, v21.4s, v14.4s
-	WORD $0x6e2ede80 // fmul v0.4s, v20.4s, v14.4s
-	WORD $0x4eadcde3 // fmls v3.4s, v15.4s, v13.4s
-	WORD $0x4eaccde2 // fmls v2.4s, v15.4s, v12.4s
-	WORD $0x4eabcde1 // fmls v1.4s, v15.4s, v11.4s
-	WORD $0x4eaacde0 // fmls v0.4s, v15.4s, v10.4s
-	WORD $0x4ea1d52d // fsub v13.4s, v9.4s, v1.4s
-	WORD $0x4ea0d50c // fsub v12.4s, v8.4s, v0.4s
-	WORD $0x4e23d66b // fadd v11.4s, v19.4s, v3.4s
-	WORD $0x4e22d64a // fadd v10.4s, v18.4s, v2.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD $0x4ea3d667 // fsub v7.4s, v19.4s, v3.4s
-	WORD $0x4ea2d646 // fsub v6.4s, v18.4s, v2.4s
+	WORD $0x6e2edee3 // fmul.4s v3, v23, v14
+	WORD $0x6e2edec2 // fmul.4s v2, v22, v14
+	WORD $0x6e2edea1 // fmul.4s v1, v21, v14
+	WORD $0x6e2ede80 // fmul.4s v0, v20, v14
+	WORD $0x4eadcde3 // fmls.4s v3, v15, v13
+	WORD $0x4eaccde2 // fmls.4s v2, v15, v12
+	WORD $0x4eabcde1 // fmls.4s v1, v15, v11
+	WORD $0x4eaacde0 // fmls.4s v0, v15, v10
+	WORD $0x4ea1d52d // fsub.4s v13, v9, v1
+	WORD $0x4ea0d50c // fsub.4s v12, v8, v0
+	WORD $0x4e23d66b // fadd.4s v11, v19, v3
+	WORD $0x4e22d64a // fadd.4s v10, v18, v2
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
+	WORD $0x4ea3d667 // fsub.4s v7, v19, v3
+	WORD $0x4ea2d646 // fsub.4s v6, v18, v2
 	FMOVS 8(R8), F5
 	FMOVS 12(R8), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -1656,9 +1656,9 @@ vector:
 	FMOVS 20(R8), F4
 	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
 	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
 	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
 	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
@@ -1702,97 +1702,97 @@ vector:
 	FLDPQ 32(R16), (F5, F4)
 	FLDPQ (R4), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x4e23d4ff // fadd v31.4s, v7.4s, v3.4s
-	WORD $0x4e22d4de // fadd v30.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4f9 // fsub v25.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4d8 // fsub v24.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4b7 // fsub v23.4s, v5.4s, v1.4s
-	WORD $0x4ea0d496 // fsub v22.4s, v4.4s, v0.4s
+	WORD $0x4e23d4ff // fadd.4s v31, v7, v3
+	WORD $0x4e22d4de // fadd.4s v30, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d4f9 // fsub.4s v25, v7, v3
+	WORD $0x4ea2d4d8 // fsub.4s v24, v6, v2
+	WORD $0x4ea1d4b7 // fsub.4s v23, v5, v1
+	WORD $0x4ea0d496 // fsub.4s v22, v4, v0
 	ADD R0<<1, R2, R17
 	FLDPQ (R17), (F17, F16)
 	FLDPQ 32(R17), (F15, F14)
 	ADD R3, R2, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e23d627 // fadd v7.4s, v17.4s, v3.4s
-	WORD $0x4e22d606 // fadd v6.4s, v16.4s, v2.4s
-	WORD $0x4e21d5e5 // fadd v5.4s, v15.4s, v1.4s
-	WORD $0x4e20d5c4 // fadd v4.4s, v14.4s, v0.4s
-	WORD $0x4ea3d635 // fsub v21.4s, v17.4s, v3.4s
-	WORD $0x4ea2d614 // fsub v20.4s, v16.4s, v2.4s
-	WORD $0x4ea1d5f3 // fsub v19.4s, v15.4s, v1.4s
-	WORD $0x4ea0d5d2 // fsub v18.4s, v14.4s, v0.4s
+	WORD $0x4e23d627 // fadd.4s v7, v17, v3
+	WORD $0x4e22d606 // fadd.4s v6, v16, v2
+	WORD $0x4e21d5e5 // fadd.4s v5, v15, v1
+	WORD $0x4e20d5c4 // fadd.4s v4, v14, v0
+	WORD $0x4ea3d635 // fsub.4s v21, v17, v3
+	WORD $0x4ea2d614 // fsub.4s v20, v16, v2
+	WORD $0x4ea1d5f3 // fsub.4s v19, v15, v1
+	WORD $0x4ea0d5d2 // fsub.4s v18, v14, v0
 	FLDPQ (R2), (F29, F28)
 	FLDPQ 32(R2), (F27, F26)
 	WORD $0x4ebd1fb1 // mov v17.16b, v29.16b
 	WORD $0x4ebc1f90 // mov v16.16b, v28.16b
 	WORD $0x4ebb1f6f // mov v15.16b, v27.16b
 	WORD $0x4eba1f4e // mov v14.16b, v26.16b
-	WORD $0x4e3fd7a3 // fadd v3.4s, v29.4s, v31.4s
-	WORD $0x4e3ed782 // fadd v2.4s, v28.4s, v30.4s
-	WORD $0x4e29d761 // fadd v1.4s, v27.4s, v9.4s
-	WORD $0x4e28d740 // fadd v0.4s, v26.4s, v8.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e3fd7a3 // fadd.4s v3, v29, v31
+	WORD $0x4e3ed782 // fadd.4s v2, v28, v30
+	WORD $0x4e29d761 // fadd.4s v1, v27, v9
+	WORD $0x4e28d740 // fadd.4s v0, v26, v8
+	WORD $0x4e27d463 // fadd.4s v3, v3, v7
+	WORD $0x4e26d442 // fadd.4s v2, v2, v6
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
 	FSTPQ (F3, F2), (R5)
 	FSTPQ (F1, F0), 32(R5)
-	WORD $0x4e3fcdbd // fmla v29.4s, v13.4s, v31.4s
-	WORD $0x4e3ecdbc // fmla v28.4s, v13.4s, v30.4s
-	WORD $0x4e29cdbb // fmla v27.4s, v13.4s, v9.4s
-	WORD $0x4e28cdba // fmla v26.4s, v13.4s, v8.4s
-	WORD $0x4e27cd9d // fmla v29.4s, v12.4s, v7.4s
-	WORD $0x4e26cd9c // fmla v28.4s, v12.4s, v6.4s
-	WORD $0x4e25cd9b // fmla v27.4s, v12.4s, v5.4s
-	WORD $0x4e24cd9a // fmla v26.4s, v12.4s, v4.4s
-	WORD $0x4e3fcd91 // fmla v17.4s, v12.4s, v31.4s
-	WORD $0x4e3ecd90 // fmla v16.4s, v12.4s, v30.4s
-	WORD $0x4e29cd8f // fmla v15.4s, v12.4s, v9.4s
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	WORD $0x4e27cdb1 // fmla v17.4s, v13.4s, v7.4s
-	WORD $0x4e26cdb0 // fmla v16.4s, v13.4s, v6.4s
-	WORD $0x4e25cdaf // fmla v15.4s, v13.4s, v5.4s
-	WORD $0x4e24cdae // fmla v14.4s, v13.4s, v4.4s
-	WORD $0x6e2bdf29 // fmul v9.4s, v25.4s, v11.4s
-	WORD $0x6e2bdf08 // fmul v8.4s, v24.4s, v11.4s
-	WORD $0x6e2bdee1 // fmul v1.4s, v23.4s, v11.4s
-	WORD $0x6e2bdec0 // fmul v0.4s, v22.4s, v11.4s
-	WORD $0x4e35cd49 // fmla v9.4s, v10.4s, v21.4s
-	WORD $0x4e34cd48 // fmla v8.4s, v10.4s, v20.4s
-	WORD $0x4e33cd41 // fmla v1.4s, v10.4s, v19.4s
-	WORD $0x4e32cd40 // fmla v0.4s, v10.4s, v18.4s
-	WORD $0x4ea1d7a7 // fsub v7.4s, v29.4s, v1.4s
-	WORD $0x4ea0d786 // fsub v6.4s, v28.4s, v0.4s
-	WORD $0x4e29d765 // fadd v5.4s, v27.4s, v9.4s
-	WORD $0x4e28d744 // fadd v4.4s, v26.4s, v8.4s
-	WORD $0x4e21d7a3 // fadd v3.4s, v29.4s, v1.4s
-	WORD $0x4e20d782 // fadd v2.4s, v28.4s, v0.4s
-	WORD $0x4ea9d761 // fsub v1.4s, v27.4s, v9.4s
-	WORD $0x4ea8d740 // fsub v0.4s, v26.4s, v8.4s
+	WORD $0x4e3fcdbd // fmla.4s v29, v13, v31
+	WORD $0x4e3ecdbc // fmla.4s v28, v13, v30
+	WORD $0x4e29cdbb // fmla.4s v27, v13, v9
+	WORD $0x4e28cdba // fmla.4s v26, v13, v8
+	WORD $0x4e27cd9d // fmla.4s v29, v12, v7
+	WORD $0x4e26cd9c // fmla.4s v28, v12, v6
+	WORD $0x4e25cd9b // fmla.4s v27, v12, v5
+	WORD $0x4e24cd9a // fmla.4s v26, v12, v4
+	WORD $0x4e3fcd91 // fmla.4s v17, v12, v31
+	WORD $0x4e3ecd90 // fmla.4s v16, v12, v30
+	WORD $0x4e29cd8f // fmla.4s v15, v12, v9
+	WORD $0x4e28cd8e // fmla.4s v14, v12, v8
+	WORD $0x4e27cdb1 // fmla.4s v17, v13, v7
+	WORD $0x4e26cdb0 // fmla.4s v16, v13, v6
+	WORD $0x4e25cdaf // fmla.4s v15, v13, v5
+	WORD $0x4e24cdae // fmla.4s v14, v13, v4
+	WORD $0x6e2bdf29 // fmul.4s v9, v25, v11
+	WORD $0x6e2bdf08 // fmul.4s v8, v24, v11
+	WORD $0x6e2bdee1 // fmul.4s v1, v23, v11
+	WORD $0x6e2bdec0 // fmul.4s v0, v22, v11
+	WORD $0x4e35cd49 // fmla.4s v9, v10, v21
+	WORD $0x4e34cd48 // fmla.4s v8, v10, v20
+	WORD $0x4e33cd41 // fmla.4s v1, v10, v19
+	WORD $0x4e32cd40 // fmla.4s v0, v10, v18
+	WORD $0x4ea1d7a7 // fsub.4s v7, v29, v1
+	WORD $0x4ea0d786 // fsub.4s v6, v28, v0
+	WORD $0x4e29d765 // fadd.4s v5, v27, v9
+	WORD $0x4e28d744 // fadd.4s v4, v26, v8
+	WORD $0x4e21d7a3 // fadd.4s v3, v29, v1
+	WORD $0x4e20d782 // fadd.4s v2, v28, v0
+	WORD $0x4ea9d761 // fsub.4s v1, v27, v9
+	WORD $0x4ea8d740 // fsub.4s v0, v26, v8
 	ADD R0, R5, R21
 	FSTPQ (F3, F2), (R21)
 	FSTPQ (F1, F0), 32(R21)
 	FSTPQ (F7, F6), (R6)
 	FSTPQ (F5, F4), 32(R6)
-	WORD $0x6e2adf29 // fmul v9.4s, v25.4s, v10.4s
-	WORD $0x6e2adf08 // fmul v8.4s, v24.4s, v10.4s
-	WORD $0x6e2adee1 // fmul v1.4s, v23.4s, v10.4s
-	WORD $0x6e2adec0 // fmul v0.4s, v22.4s, v10.4s
-	WORD $0x4eb5cd69 // fmls v9.4s, v11.4s, v21.4s
-	WORD $0x4eb4cd68 // fmls v8.4s, v11.4s, v20.4s
-	WORD $0x4eb3cd61 // fmls v1.4s, v11.4s, v19.4s
-	WORD $0x4eb2cd60 // fmls v0.4s, v11.4s, v18.4s
-	WORD $0x4ea1d627 // fsub v7.4s, v17.4s, v1.4s
-	WORD $0x4ea0d606 // fsub v6.4s, v16.4s, v0.4s
-	WORD $0x4e29d5e5 // fadd v5.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c4 // fadd v4.4s, v14.4s, v8.4s
-	WORD $0x4e21d623 // fadd v3.4s, v17.4s, v1.4s
-	WORD $0x4e20d602 // fadd v2.4s, v16.4s, v0.4s
-	WORD $0x4ea9d5e1 // fsub v1.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c0 // fsub v0.4s, v14.4s, v8.4s
+	WORD $0x6e2adf29 // fmul.4s v9, v25, v10
+	WORD $0x6e2adf08 // fmul.4s v8, v24, v10
+	WORD $0x6e2adee1 // fmul.4s v1, v23, v10
+	WORD $0x6e2adec0 // fmul.4s v0, v22, v10
+	WORD $0x4eb5cd69 // fmls.4s v9, v11, v21
+	WORD $0x4eb4cd68 // fmls.4s v8, v11, v20
+	WORD $0x4eb3cd61 // fmls.4s v1, v11, v19
+	WORD $0x4eb2cd60 // fmls.4s v0, v11, v18
+	WORD $0x4ea1d627 // fsub.4s v7, v17, v1
+	WORD $0x4ea0d606 // fsub.4s v6, v16, v0
+	WORD $0x4e29d5e5 // fadd.4s v5, v15, v9
+	WORD $0x4e28d5c4 // fadd.4s v4, v14, v8
+	WORD $0x4e21d623 // fadd.4s v3, v17, v1
+	WORD $0x4e20d602 // fadd.4s v2, v16, v0
+	WORD $0x4ea9d5e1 // fsub.4s v1, v15, v9
+	WORD $0x4ea8d5c0 // fsub.4s v0, v14, v8
 	ADD R0<<1, R5, R22
 	FSTPQ (F3, F2), (R22)
 	FSTPQ (F1, F0), 32(R22)
@@ -1836,98 +1836,98 @@ vector:
 	FLDPQ 32(R16), (F5, F4)
 	FLDPQ (R7), (F3, F2)
 	FLDPQ 32(R7), (F1, F0)
-	WORD $0x4e23d4ff // fadd v31.4s, v7.4s, v3.4s
-	WORD $0x4e22d4de // fadd v30.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4f9 // fsub v25.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4d8 // fsub v24.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4b7 // fsub v23.4s, v5.4s, v1.4s
-	WORD $0x4ea0d496 // fsub v22.4s, v4.4s, v0.4s
+	WORD $0x4e23d4ff // fadd.4s v31, v7, v3
+	WORD $0x4e22d4de // fadd.4s v30, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d4f9 // fsub.4s v25, v7, v3
+	WORD $0x4ea2d4d8 // fsub.4s v24, v6, v2
+	WORD $0x4ea1d4b7 // fsub.4s v23, v5, v1
+	WORD $0x4ea0d496 // fsub.4s v22, v4, v0
 	ADD R5<<1, R4, R17
 	FLDPQ (R17), (F17, F16)
 	FLDPQ 32(R17), (F15, F14)
 	ADD R6, R4, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e23d627 // fadd v7.4s, v17.4s, v3.4s
-	WORD $0x4e22d606 // fadd v6.4s, v16.4s, v2.4s
-	WORD $0x4e21d5e5 // fadd v5.4s, v15.4s, v1.4s
-	WORD $0x4e20d5c4 // fadd v4.4s, v14.4s, v0.4s
-	WORD $0x4ea3d635 // fsub v21.4s, v17.4s, v3.4s
-	WORD $0x4ea2d614 // fsub v20.4s, v16.4s, v2.4s
-	WORD $0x4ea1d5f3 // fsub v19.4s, v15.4s, v1.4s
-	WORD $0x4ea0d5d2 // fsub v18.4s, v14.4s, v0.4s
+	WORD $0x4e23d627 // fadd.4s v7, v17, v3
+	WORD $0x4e22d606 // fadd.4s v6, v16, v2
+	WORD $0x4e21d5e5 // fadd.4s v5, v15, v1
+	WORD $0x4e20d5c4 // fadd.4s v4, v14, v0
+	WORD $0x4ea3d635 // fsub.4s v21, v17, v3
+	WORD $0x4ea2d614 // fsub.4s v20, v16, v2
+	WORD $0x4ea1d5f3 // fsub.4s v19, v15, v1
+	WORD $0x4ea0d5d2 // fsub.4s v18, v14, v0
 	FLDPQ (R4), (F29, F28)
 	FLDPQ 32(R4), (F27, F26)
 	WORD $0x4ebd1fb1 // mov v17.16b, v29.16b
 	WORD $0x4ebc1f90 // mov v16.16b, v28.16b
 	WORD $0x4ebb1f6f // mov v15.16b, v27.16b
 	WORD $0x4eba1f4e // mov v14.16b, v26.16b
-	WORD $0x4e3fd7a3 // fadd v3.4s, v29.4s, v31.4s
-	WORD $0x4e3ed782 // fadd v2.4s, v28.4s, v30.4s
-	WORD $0x4e29d761 // fadd v1.4s, v27.4s, v9.4s
-	WORD $0x4e28d740 // fadd v0.4s, v26.4s, v8.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e3fd7a3 // fadd.4s v3, v29, v31
+	WORD $0x4e3ed782 // fadd.4s v2, v28, v30
+	WORD $0x4e29d761 // fadd.4s v1, v27, v9
+	WORD $0x4e28d740 // fadd.4s v0, v26, v8
+	WORD $0x4e27d463 // fadd.4s v3, v3, v7
+	WORD $0x4e26d442 // fadd.4s v2, v2, v6
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4e3fcdbd // fmla v29.4s, v13.4s, v31.4s
-	WORD $0x4e3ecdbc // fmla v28.4s, v13.4s, v30.4s
-	WORD $0x4e29cdbb // fmla v27.4s, v13.4s, v9.4s
-	WORD $0x4e28cdba // fmla v26.4s, v13.4s, v8.4s
-	WORD $0x4e27cd9d // fmla v29.4s, v12.4s, v7.4s
-	WORD $0x4e26cd9c // fmla v28.4s, v12.4s, v6.4s
-	WORD $0x4e25cd9b // fmla v27.4s, v12.4s, v5.4s
-	WORD $0x4e24cd9a // fmla v26.4s, v12.4s, v4.4s
-	WORD $0x4e3fcd91 // fmla v17.4s, v12.4s, v31.4s
-	WORD $0x4e3ecd90 // fmla v16.4s, v12.4s, v30.4s
-	WORD $0x4e29cd8f // fmla v15.4s, v12.4s, v9.4s
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	WORD $0x4e27cdb1 // fmla v17.4s, v13.4s, v7.4s
-	WORD $0x4e26cdb0 // fmla v16.4s, v13.4s, v6.4s
-	WORD $0x4e25cdaf // fmla v15.4s, v13.4s, v5.4s
-	WORD $0x4e24cdae // fmla v14.4s, v13.4s, v4.4s
-	WORD $0x6e2bdf29 // fmul v9.4s, v25.4s, v11.4s
-	WORD $0x6e2bdf08 // fmul v8.4s, v24.4s, v11.4s
-	WORD $0x6e2bdee1 // fmul v1.4s, v23.4s, v11.4s
-	WORD $0x6e2bdec0 // fmul v0.4s, v22.4s, v11.4s
-	WORD $0x4e35cd49 // fmla v9.4s, v10.4s, v21.4s
-	WORD $0x4e34cd48 // fmla v8.4s, v10.4s, v20.4s
-	WORD $0x4e33cd41 // fmla v1.4s, v10.4s, v19.4s
-	WORD $0x4e32cd40 // fmla v0.4s, v10.4s, v18.4s
-	WORD $0x4ea1d7a7 // fsub v7.4s, v29.4s, v1.4s
-	WORD $0x4ea0d786 // fsub v6.4s, v28.4s, v0.4s
-	WORD $0x4e29d765 // fadd v5.4s, v27.4s, v9.4s
-	WORD $0x4e28d744 // fadd v4.4s, v26.4s, v8.4s
-	WORD $0x4e21d7a3 // fadd v3.4s, v29.4s, v1.4s
-	WORD $0x4e20d782 // fadd v2.4s, v28.4s, v0.4s
-	WORD $0x4ea9d761 // fsub v1.4s, v27.4s, v9.4s
-	WORD $0x4ea8d740 // fsub v0.4s, v26.4s, v8.4s
+	WORD $0x4e3fcdbd // fmla.4s v29, v13, v31
+	WORD $0x4e3ecdbc // fmla.4s v28, v13, v30
+	WORD $0x4e29cdbb // fmla.4s v27, v13, v9
+	WORD $0x4e28cdba // fmla.4s v26, v13, v8
+	WORD $0x4e27cd9d // fmla.4s v29, v12, v7
+	WORD $0x4e26cd9c // fmla.4s v28, v12, v6
+	WORD $0x4e25cd9b // fmla.4s v27, v12, v5
+	WORD $0x4e24cd9a // fmla.4s v26, v12, v4
+	WORD $0x4e3fcd91 // fmla.4s v17, v12, v31
+	WORD $0x4e3ecd90 // fmla.4s v16, v12, v30
+	WORD $0x4e29cd8f // fmla.4s v15, v12, v9
+	WORD $0x4e28cd8e // fmla.4s v14, v12, v8
+	WORD $0x4e27cdb1 // fmla.4s v17, v13, v7
+	WORD $0x4e26cdb0 // fmla.4s v16, v13, v6
+	WORD $0x4e25cdaf // fmla.4s v15, v13, v5
+	WORD $0x4e24cdae // fmla.4s v14, v13, v4
+	WORD $0x6e2bdf29 // fmul.4s v9, v25, v11
+	WORD $0x6e2bdf08 // fmul.4s v8, v24, v11
+	WORD $0x6e2bdee1 // fmul.4s v1, v23, v11
+	WORD $0x6e2bdec0 // fmul.4s v0, v22, v11
+	WORD $0x4e35cd49 // fmla.4s v9, v10, v21
+	WORD $0x4e34cd48 // fmla.4s v8, v10, v20
+	WORD $0x4e33cd41 // fmla.4s v1, v10, v19
+	WORD $0x4e32cd40 // fmla.4s v0, v10, v18
+	WORD $0x4ea1d7a7 // fsub.4s v7, v29, v1
+	WORD $0x4ea0d786 // fsub.4s v6, v28, v0
+	WORD $0x4e29d765 // fadd.4s v5, v27, v9
+	WORD $0x4e28d744 // fadd.4s v4, v26, v8
+	WORD $0x4e21d7a3 // fadd.4s v3, v29, v1
+	WORD $0x4e20d782 // fadd.4s v2, v28, v0
+	WORD $0x4ea9d761 // fsub.4s v1, v27, v9
+	WORD $0x4ea8d740 // fsub.4s v0, v26, v8
 	ADD R8, R0, R21
 	FSTPQ (F3, F2), (R21)
 	ADD R8, R1, R22
 	FSTPQ (F1, F0), (R22)
 	FSTPQ (F7, F6), (R10)
 	FSTPQ (F5, F4), (R11)
-	WORD $0x6e2adf29 // fmul v9.4s, v25.4s, v10.4s
-	WORD $0x6e2adf08 // fmul v8.4s, v24.4s, v10.4s
-	WORD $0x6e2adee1 // fmul v1.4s, v23.4s, v10.4s
-	WORD $0x6e2adec0 // fmul v0.4s, v22.4s, v10.4s
-	WORD $0x4eb5cd69 // fmls v9.4s, v11.4s, v21.4s
-	WORD $0x4eb4cd68 // fmls v8.4s, v11.4s, v20.4s
-	WORD $0x4eb3cd61 // fmls v1.4s, v11.4s, v19.4s
-	WORD $0x4eb2cd60 // fmls v0.4s, v11.4s, v18.4s
-	WORD $0x4ea1d627 // fsub v7.4s, v17.4s, v1.4s
-	WORD $0x4ea0d606 // fsub v6.4s, v16.4s, v0.4s
-	WORD $0x4e29d5e5 // fadd v5.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c4 // fadd v4.4s, v14.4s, v8.4s
-	WORD $0x4e21d623 // fadd v3.4s, v17.4s, v1.4s
-	WORD $0x4e20d602 // fadd v2.4s, v16.4s, v0.4s
-	WORD $0x4ea9d5e1 // fsub v1.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c0 // fsub v0.4s, v14.4s, v8.4s
+	WORD $0x6e2adf29 // fmul.4s v9, v25, v10
+	WORD $0x6e2adf08 // fmul.4s v8, v24, v10
+	WORD $0x6e2adee1 // fmul.4s v1, v23, v10
+	WORD $0x6e2adec0 // fmul.4s v0, v22, v10
+	WORD $0x4eb5cd69 // fmls.4s v9, v11, v21
+	WORD $0x4eb4cd68 // fmls.4s v8, v11, v20
+	WORD $0x4eb3cd61 // fmls.4s v1, v11, v19
+	WORD $0x4eb2cd60 // fmls.4s v0, v11, v18
+	WORD $0x4ea1d627 // fsub.4s v7, v17, v1
+	WORD $0x4ea0d606 // fsub.4s v6, v16, v0
+	WORD $0x4e29d5e5 // fadd.4s v5, v15, v9
+	WORD $0x4e28d5c4 // fadd.4s v4, v14, v8
+	WORD $0x4e21d623 // fadd.4s v3, v17, v1
+	WORD $0x4e20d602 // fadd.4s v2, v16, v0
+	WORD $0x4ea9d5e1 // fsub.4s v1, v15, v9
+	WORD $0x4ea8d5c0 // fsub.4s v0, v14, v8
 	ADD R8<<1, R0, R23
 	FSTPQ (F3, F2), (R23)
 	ADD R8<<1, R1, R24
@@ -1979,158 +1979,158 @@ vector:
 	FLDPQ 32(R16), (F5, F4)
 	FLDPQ (R6), (F3, F2)
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d7 // fadd v23.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b6 // fadd v22.4s, v5.4s, v1.4s
-	WORD $0x4e20d495 // fadd v21.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4f3 // fsub v19.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4d2 // fsub v18.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4b1 // fsub v17.4s, v5.4s, v1.4s
-	WORD $0x4ea0d490 // fsub v16.4s, v4.4s, v0.4s
+	WORD $0x4e23d4fa // fadd.4s v26, v7, v3
+	WORD $0x4e22d4d7 // fadd.4s v23, v6, v2
+	WORD $0x4e21d4b6 // fadd.4s v22, v5, v1
+	WORD $0x4e20d495 // fadd.4s v21, v4, v0
+	WORD $0x4ea3d4f3 // fsub.4s v19, v7, v3
+	WORD $0x4ea2d4d2 // fsub.4s v18, v6, v2
+	WORD $0x4ea1d4b1 // fsub.4s v17, v5, v1
+	WORD $0x4ea0d490 // fsub.4s v16, v4, v0
 	ADD R4<<1, R3, R17
 	FLDPQ (R17), (F11, F10)
 	FLDPQ 32(R17), (F7, F12)
 	ADD R5, R3, R19
 	FLDPQ (R19), (F6, F5)
 	FLDPQ 32(R19), (F4, F0)
-	WORD $0x4e26d574 // fadd v20.4s, v11.4s, v6.4s
-	WORD $0x4e25d543 // fadd v3.4s, v10.4s, v5.4s
-	WORD $0x4e24d4e2 // fadd v2.4s, v7.4s, v4.4s
-	WORD $0x4e20d581 // fadd v1.4s, v12.4s, v0.4s
-	WORD $0x4ea6d56b // fsub v11.4s, v11.4s, v6.4s
-	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
-	WORD $0x4ea4d4e7 // fsub v7.4s, v7.4s, v4.4s
-	WORD $0x4ea0d586 // fsub v6.4s, v12.4s, v0.4s
+	WORD $0x4e26d574 // fadd.4s v20, v11, v6
+	WORD $0x4e25d543 // fadd.4s v3, v10, v5
+	WORD $0x4e24d4e2 // fadd.4s v2, v7, v4
+	WORD $0x4e20d581 // fadd.4s v1, v12, v0
+	WORD $0x4ea6d56b // fsub.4s v11, v11, v6
+	WORD $0x4ea5d54a // fsub.4s v10, v10, v5
+	WORD $0x4ea4d4e7 // fsub.4s v7, v7, v4
+	WORD $0x4ea0d586 // fsub.4s v6, v12, v0
 	FLDPQ (R3), (F5, F4)
 	FLDPQ 32(R3), (F25, F24)
 	WORD $0x4ea51caf // mov v15.16b, v5.16b
 	WORD $0x4ea41c8e // mov v14.16b, v4.16b
 	WORD $0x4eb91f2d // mov v13.16b, v25.16b
 	WORD $0x4eb81f0c // mov v12.16b, v24.16b
-	WORD $0x4e3ad4bd // fadd v29.4s, v5.4s, v26.4s
-	WORD $0x4e37d49c // fadd v28.4s, v4.4s, v23.4s
-	WORD $0x4e36d73b // fadd v27.4s, v25.4s, v22.4s
-	WORD $0x4e35d700 // fadd v0.4s, v24.4s, v21.4s
-	WORD $0x4e34d7bf // fadd v31.4s, v29.4s, v20.4s
-	WORD $0x4e23d79e // fadd v30.4s, v28.4s, v3.4s
-	WORD $0x4e22d77d // fadd v29.4s, v27.4s, v2.4s
-	WORD $0x4e21d41c // fadd v28.4s, v0.4s, v1.4s
+	WORD $0x4e3ad4bd // fadd.4s v29, v5, v26
+	WORD $0x4e37d49c // fadd.4s v28, v4, v23
+	WORD $0x4e36d73b // fadd.4s v27, v25, v22
+	WORD $0x4e35d700 // fadd.4s v0, v24, v21
+	WORD $0x4e34d7bf // fadd.4s v31, v29, v20
+	WORD $0x4e23d79e // fadd.4s v30, v28, v3
+	WORD $0x4e22d77d // fadd.4s v29, v27, v2
+	WORD $0x4e21d41c // fadd.4s v28, v0, v1
 	FLDPQ (R10), (F27, F0)
-	WORD $0x6e3bdfff // fmul v31.4s, v31.4s, v27.4s
-	WORD $0x6e20dfde // fmul v30.4s, v30.4s, v0.4s
+	WORD $0x6e3bdfff // fmul.4s v31, v31, v27
+	WORD $0x6e20dfde // fmul.4s v30, v30, v0
 	FLDPQ 32(R10), (F27, F0)
-	WORD $0x6e3bdfbb // fmul v27.4s, v29.4s, v27.4s
-	WORD $0x6e20df80 // fmul v0.4s, v28.4s, v0.4s
-	WORD $0x4e9b3bfd // zip1 v29.4s, v31.4s, v27.4s
-	WORD $0x4e803bdc // zip1 v28.4s, v30.4s, v0.4s
-	WORD $0x4e9b7bfb // zip2 v27.4s, v31.4s, v27.4s
-	WORD $0x4e807bc0 // zip2 v0.4s, v30.4s, v0.4s
+	WORD $0x6e3bdfbb // fmul.4s v27, v29, v27
+	WORD $0x6e20df80 // fmul.4s v0, v28, v0
+	WORD $0x4e9b3bfd // zip1.4s v29, v31, v27
+	WORD $0x4e803bdc // zip1.4s v28, v30, v0
+	WORD $0x4e9b7bfb // zip2.4s v27, v31, v27
+	WORD $0x4e807bc0 // zip2.4s v0, v30, v0
 	FSTPQ (F29, F27), (R0)
 	FSTPQ (F28, F0), 32(R0)
 	FMOVQ 32(R26), F0
-	WORD $0x4e3acc05 // fmla v5.4s, v0.4s, v26.4s
-	WORD $0x4e37cc04 // fmla v4.4s, v0.4s, v23.4s
+	WORD $0x4e3acc05 // fmla.4s v5, v0, v26
+	WORD $0x4e37cc04 // fmla.4s v4, v0, v23
 	FMOVQ 32(R26), F0
-	WORD $0x4e36cc19 // fmla v25.4s, v0.4s, v22.4s
-	WORD $0x4e35cc18 // fmla v24.4s, v0.4s, v21.4s
+	WORD $0x4e36cc19 // fmla.4s v25, v0, v22
+	WORD $0x4e35cc18 // fmla.4s v24, v0, v21
 	FMOVQ 48(R26), F0
-	WORD $0x4e34cc05 // fmla v5.4s, v0.4s, v20.4s
-	WORD $0x4e23cc04 // fmla v4.4s, v0.4s, v3.4s
+	WORD $0x4e34cc05 // fmla.4s v5, v0, v20
+	WORD $0x4e23cc04 // fmla.4s v4, v0, v3
 	FMOVQ 48(R26), F0
-	WORD $0x4e22cc19 // fmla v25.4s, v0.4s, v2.4s
-	WORD $0x4e21cc18 // fmla v24.4s, v0.4s, v1.4s
+	WORD $0x4e22cc19 // fmla.4s v25, v0, v2
+	WORD $0x4e21cc18 // fmla.4s v24, v0, v1
 	FMOVQ 48(R26), F0
-	WORD $0x4e3acc0f // fmla v15.4s, v0.4s, v26.4s
-	WORD $0x4e37cc0e // fmla v14.4s, v0.4s, v23.4s
+	WORD $0x4e3acc0f // fmla.4s v15, v0, v26
+	WORD $0x4e37cc0e // fmla.4s v14, v0, v23
 	FMOVQ 48(R26), F0
-	WORD $0x4e36cc0d // fmla v13.4s, v0.4s, v22.4s
-	WORD $0x4e35cc0c // fmla v12.4s, v0.4s, v21.4s
+	WORD $0x4e36cc0d // fmla.4s v13, v0, v22
+	WORD $0x4e35cc0c // fmla.4s v12, v0, v21
 	FMOVQ 32(R26), F0
-	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
-	WORD $0x4e23cc0e // fmla v14.4s, v0.4s, v3.4s
+	WORD $0x4e34cc0f // fmla.4s v15, v0, v20
+	WORD $0x4e23cc0e // fmla.4s v14, v0, v3
 	FMOVQ 32(R26), F0
-	WORD $0x4e22cc0d // fmla v13.4s, v0.4s, v2.4s
-	WORD $0x4e21cc0c // fmla v12.4s, v0.4s, v1.4s
-	WORD $0x6e29de63 // fmul v3.4s, v19.4s, v9.4s
-	WORD $0x6e29de42 // fmul v2.4s, v18.4s, v9.4s
-	WORD $0x6e29de21 // fmul v1.4s, v17.4s, v9.4s
-	WORD $0x6e29de00 // fmul v0.4s, v16.4s, v9.4s
-	WORD $0x4e2bcd03 // fmla v3.4s, v8.4s, v11.4s
-	WORD $0x4e2acd02 // fmla v2.4s, v8.4s, v10.4s
-	WORD $0x4e27cd01 // fmla v1.4s, v8.4s, v7.4s
-	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
-	WORD $0x4ea1d4b7 // fsub v23.4s, v5.4s, v1.4s
-	WORD $0x4ea0d496 // fsub v22.4s, v4.4s, v0.4s
-	WORD $0x4e23d735 // fadd v21.4s, v25.4s, v3.4s
-	WORD $0x4e22d714 // fadd v20.4s, v24.4s, v2.4s
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD $0x4ea3d723 // fsub v3.4s, v25.4s, v3.4s
-	WORD $0x4ea2d702 // fsub v2.4s, v24.4s, v2.4s
+	WORD $0x4e22cc0d // fmla.4s v13, v0, v2
+	WORD $0x4e21cc0c // fmla.4s v12, v0, v1
+	WORD $0x6e29de63 // fmul.4s v3, v19, v9
+	WORD $0x6e29de42 // fmul.4s v2, v18, v9
+	WORD $0x6e29de21 // fmul.4s v1, v17, v9
+	WORD $0x6e29de00 // fmul.4s v0, v16, v9
+	WORD $0x4e2bcd03 // fmla.4s v3, v8, v11
+	WORD $0x4e2acd02 // fmla.4s v2, v8, v10
+	WORD $0x4e27cd01 // fmla.4s v1, v8, v7
+	WORD $0x4e26cd00 // fmla.4s v0, v8, v6
+	WORD $0x4ea1d4b7 // fsub.4s v23, v5, v1
+	WORD $0x4ea0d496 // fsub.4s v22, v4, v0
+	WORD $0x4e23d735 // fadd.4s v21, v25, v3
+	WORD $0x4e22d714 // fadd.4s v20, v24, v2
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
+	WORD $0x4ea3d723 // fsub.4s v3, v25, v3
+	WORD $0x4ea2d702 // fsub.4s v2, v24, v2
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7, R0, R21
 	FSTPQ (F3, F1), (R21)
 	FSTPQ (F2, F0), 32(R21)
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e21dee5 // fmul v5.4s, v23.4s, v1.4s
-	WORD $0x6e20dec4 // fmul v4.4s, v22.4s, v0.4s
+	WORD $0x6e21dee5 // fmul.4s v5, v23, v1
+	WORD $0x6e20dec4 // fmul.4s v4, v22, v0
 	FLDPQ 32(R10), (F1, F0)
-	WORD $0x6e21dea1 // fmul v1.4s, v21.4s, v1.4s
-	WORD $0x6e20de80 // fmul v0.4s, v20.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dea1 // fmul.4s v1, v21, v1
+	WORD $0x6e20de80 // fmul.4s v0, v20, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R9)
 	FSTPQ (F2, F0), 32(R9)
-	WORD $0x6e28de63 // fmul v3.4s, v19.4s, v8.4s
-	WORD $0x6e28de42 // fmul v2.4s, v18.4s, v8.4s
-	WORD $0x6e28de21 // fmul v1.4s, v17.4s, v8.4s
-	WORD $0x6e28de00 // fmul v0.4s, v16.4s, v8.4s
-	WORD $0x4eabcd23 // fmls v3.4s, v9.4s, v11.4s
-	WORD $0x4eaacd22 // fmls v2.4s, v9.4s, v10.4s
-	WORD $0x4ea7cd21 // fmls v1.4s, v9.4s, v7.4s
-	WORD $0x4ea6cd20 // fmls v0.4s, v9.4s, v6.4s
-	WORD $0x4ea1d5eb // fsub v11.4s, v15.4s, v1.4s
-	WORD $0x4ea0d5ca // fsub v10.4s, v14.4s, v0.4s
-	WORD $0x4e23d5a7 // fadd v7.4s, v13.4s, v3.4s
-	WORD $0x4e22d586 // fadd v6.4s, v12.4s, v2.4s
-	WORD $0x4e21d5e5 // fadd v5.4s, v15.4s, v1.4s
-	WORD $0x4e20d5c4 // fadd v4.4s, v14.4s, v0.4s
-	WORD $0x4ea3d5a3 // fsub v3.4s, v13.4s, v3.4s
-	WORD $0x4ea2d582 // fsub v2.4s, v12.4s, v2.4s
+	WORD $0x6e28de63 // fmul.4s v3, v19, v8
+	WORD $0x6e28de42 // fmul.4s v2, v18, v8
+	WORD $0x6e28de21 // fmul.4s v1, v17, v8
+	WORD $0x6e28de00 // fmul.4s v0, v16, v8
+	WORD $0x4eabcd23 // fmls.4s v3, v9, v11
+	WORD $0x4eaacd22 // fmls.4s v2, v9, v10
+	WORD $0x4ea7cd21 // fmls.4s v1, v9, v7
+	WORD $0x4ea6cd20 // fmls.4s v0, v9, v6
+	WORD $0x4ea1d5eb // fsub.4s v11, v15, v1
+	WORD $0x4ea0d5ca // fsub.4s v10, v14, v0
+	WORD $0x4e23d5a7 // fadd.4s v7, v13, v3
+	WORD $0x4e22d586 // fadd.4s v6, v12, v2
+	WORD $0x4e21d5e5 // fadd.4s v5, v15, v1
+	WORD $0x4e20d5c4 // fadd.4s v4, v14, v0
+	WORD $0x4ea3d5a3 // fsub.4s v3, v13, v3
+	WORD $0x4ea2d582 // fsub.4s v2, v12, v2
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 32(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7<<1, R0, R22
 	FSTPQ (F3, F1), (R22)
 	FSTPQ (F2, F0), 32(R22)
 	FLDPQ (R10), (F1, F0)
-	WORD $0x6e21dd65 // fmul v5.4s, v11.4s, v1.4s
-	WORD $0x6e20dd44 // fmul v4.4s, v10.4s, v0.4s
+	WORD $0x6e21dd65 // fmul.4s v5, v11, v1
+	WORD $0x6e20dd44 // fmul.4s v4, v10, v0
 	FLDPQ 32(R10), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R8, R0, R23
 	FSTPQ (F3, F1), (R23)
 	FSTPQ (F2, F0), 32(R23)
@@ -2173,171 +2173,171 @@ TEXT ·first7(SB), NOSPLIT, $320-68
 position:
 	FLDPQ (R0), (F3, F2)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e811869 // uzp1 v9.4s, v3.4s, v1.4s
-	WORD $0x4e801848 // uzp1 v8.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811869 // uzp1.4s v9, v3, v1
+	WORD $0x4e801848 // uzp1.4s v8, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 192(R12), (F1, F0)
-	WORD $0x6e211c73 // eor v19.16b, v3.16b, v1.16b
-	WORD $0x6e201c52 // eor v18.16b, v2.16b, v0.16b
+	WORD $0x6e211c73 // eor.16b v19, v3, v1
+	WORD $0x6e201c52 // eor.16b v18, v2, v0
 	ADD R1, R0, R16
 	FLDPQ (R16), (F3, F2)
 	FLDPQ 32(R16), (F1, F0)
-	WORD $0x4e81186d // uzp1 v13.4s, v3.4s, v1.4s
-	WORD $0x4e80184c // uzp1 v12.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81186d // uzp1.4s v13, v3, v1
+	WORD $0x4e80184c // uzp1.4s v12, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 192(R12), (F1, F0)
-	WORD $0x6e211c6b // eor v11.16b, v3.16b, v1.16b
-	WORD $0x6e201c4a // eor v10.16b, v2.16b, v0.16b
+	WORD $0x6e211c6b // eor.16b v11, v3, v1
+	WORD $0x6e201c4a // eor.16b v10, v2, v0
 	ADD R1<<1, R3, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811865 // uzp1.4s v5, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 192(R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e25d5b8 // fadd v24.4s, v13.4s, v5.4s
-	WORD $0x4e24d591 // fadd v17.4s, v12.4s, v4.4s
-	WORD $0x4e21d567 // fadd v7.4s, v11.4s, v1.4s
-	WORD $0x4e20d546 // fadd v6.4s, v10.4s, v0.4s
-	WORD $0x4ea5d5a3 // fsub v3.4s, v13.4s, v5.4s
-	WORD $0x4ea4d582 // fsub v2.4s, v12.4s, v4.4s
-	WORD $0x4ea1d561 // fsub v1.4s, v11.4s, v1.4s
-	WORD $0x4ea0d540 // fsub v0.4s, v10.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e25d5b8 // fadd.4s v24, v13, v5
+	WORD $0x4e24d591 // fadd.4s v17, v12, v4
+	WORD $0x4e21d567 // fadd.4s v7, v11, v1
+	WORD $0x4e20d546 // fadd.4s v6, v10, v0
+	WORD $0x4ea5d5a3 // fsub.4s v3, v13, v5
+	WORD $0x4ea4d582 // fsub.4s v2, v12, v4
+	WORD $0x4ea1d561 // fsub.4s v1, v11, v1
+	WORD $0x4ea0d540 // fsub.4s v0, v10, v0
 	FSTPQ (F3, F2), (R12)
 	FSTPQ (F1, F0), 32(R12)
-	WORD $0x4e38d52d // fadd v13.4s, v9.4s, v24.4s
-	WORD $0x4e31d50c // fadd v12.4s, v8.4s, v17.4s
-	WORD $0x4e27d66b // fadd v11.4s, v19.4s, v7.4s
-	WORD $0x4e26d64a // fadd v10.4s, v18.4s, v6.4s
+	WORD $0x4e38d52d // fadd.4s v13, v9, v24
+	WORD $0x4e31d50c // fadd.4s v12, v8, v17
+	WORD $0x4e27d66b // fadd.4s v11, v19, v7
+	WORD $0x4e26d64a // fadd.4s v10, v18, v6
 	ADD R1<<1, R0, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e81187c // uzp1 v28.4s, v3.4s, v1.4s
-	WORD $0x4e80185b // uzp1 v27.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81187c // uzp1.4s v28, v3, v1
+	WORD $0x4e80185b // uzp1.4s v27, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 192(R12), (F1, F0)
-	WORD $0x6e211c7a // eor v26.16b, v3.16b, v1.16b
-	WORD $0x6e201c59 // eor v25.16b, v2.16b, v0.16b
+	WORD $0x6e211c7a // eor.16b v26, v3, v1
+	WORD $0x6e201c59 // eor.16b v25, v2, v0
 	ADD R1, R3, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811865 // uzp1.4s v5, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 192(R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e25d797 // fadd v23.4s, v28.4s, v5.4s
-	WORD $0x4e24d776 // fadd v22.4s, v27.4s, v4.4s
-	WORD $0x4e21d755 // fadd v21.4s, v26.4s, v1.4s
-	WORD $0x4e20d734 // fadd v20.4s, v25.4s, v0.4s
-	WORD $0x4ea5d783 // fsub v3.4s, v28.4s, v5.4s
-	WORD $0x4ea4d762 // fsub v2.4s, v27.4s, v4.4s
-	WORD $0x4ea1d741 // fsub v1.4s, v26.4s, v1.4s
-	WORD $0x4ea0d720 // fsub v0.4s, v25.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e25d797 // fadd.4s v23, v28, v5
+	WORD $0x4e24d776 // fadd.4s v22, v27, v4
+	WORD $0x4e21d755 // fadd.4s v21, v26, v1
+	WORD $0x4e20d734 // fadd.4s v20, v25, v0
+	WORD $0x4ea5d783 // fsub.4s v3, v28, v5
+	WORD $0x4ea4d762 // fsub.4s v2, v27, v4
+	WORD $0x4ea1d741 // fsub.4s v1, v26, v1
+	WORD $0x4ea0d720 // fsub.4s v0, v25, v0
 	FSTPQ (F3, F2), 64(R12)
 	FSTPQ (F1, F0), 96(R12)
-	WORD $0x4e37d5ba // fadd v26.4s, v13.4s, v23.4s
-	WORD $0x4e36d599 // fadd v25.4s, v12.4s, v22.4s
-	WORD $0x4e35d565 // fadd v5.4s, v11.4s, v21.4s
-	WORD $0x4e34d544 // fadd v4.4s, v10.4s, v20.4s
+	WORD $0x4e37d5ba // fadd.4s v26, v13, v23
+	WORD $0x4e36d599 // fadd.4s v25, v12, v22
+	WORD $0x4e35d565 // fadd.4s v5, v11, v21
+	WORD $0x4e34d544 // fadd.4s v4, v10, v20
 	ADD R2, R0, R22
 	FLDPQ (R22), (F3, F2)
 	FLDPQ 32(R22), (F1, F0)
-	WORD $0x4e81187e // uzp1 v30.4s, v3.4s, v1.4s
-	WORD $0x4e80185d // uzp1 v29.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81187e // uzp1.4s v30, v3, v1
+	WORD $0x4e80185d // uzp1.4s v29, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 192(R12), (F1, F0)
-	WORD $0x6e211c7c // eor v28.16b, v3.16b, v1.16b
-	WORD $0x6e201c5b // eor v27.16b, v2.16b, v0.16b
+	WORD $0x6e211c7c // eor.16b v28, v3, v1
+	WORD $0x6e201c5b // eor.16b v27, v2, v0
 	FLDPQ (R3), (F11, F10)
 	FLDPQ 32(R3), (F1, F0)
-	WORD $0x4e811963 // uzp1 v3.4s, v11.4s, v1.4s
-	WORD $0x4e801942 // uzp1 v2.4s, v10.4s, v0.4s
-	WORD $0x4e81596b // uzp2 v11.4s, v11.4s, v1.4s
-	WORD $0x4e80594a // uzp2 v10.4s, v10.4s, v0.4s
+	WORD $0x4e811963 // uzp1.4s v3, v11, v1
+	WORD $0x4e801942 // uzp1.4s v2, v10, v0
+	WORD $0x4e81596b // uzp2.4s v11, v11, v1
+	WORD $0x4e80594a // uzp2.4s v10, v10, v0
 	FLDPQ 192(R12), (F1, F0)
-	WORD $0x6e211d61 // eor v1.16b, v11.16b, v1.16b
-	WORD $0x6e201d40 // eor v0.16b, v10.16b, v0.16b
-	WORD $0x4e23d7cd // fadd v13.4s, v30.4s, v3.4s
-	WORD $0x4e22d7ac // fadd v12.4s, v29.4s, v2.4s
-	WORD $0x4e21d78b // fadd v11.4s, v28.4s, v1.4s
-	WORD $0x4e20d76a // fadd v10.4s, v27.4s, v0.4s
-	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
-	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
-	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
-	WORD $0x4ea0d760 // fsub v0.4s, v27.4s, v0.4s
+	WORD $0x6e211d61 // eor.16b v1, v11, v1
+	WORD $0x6e201d40 // eor.16b v0, v10, v0
+	WORD $0x4e23d7cd // fadd.4s v13, v30, v3
+	WORD $0x4e22d7ac // fadd.4s v12, v29, v2
+	WORD $0x4e21d78b // fadd.4s v11, v28, v1
+	WORD $0x4e20d76a // fadd.4s v10, v27, v0
+	WORD $0x4ea3d7c3 // fsub.4s v3, v30, v3
+	WORD $0x4ea2d7a2 // fsub.4s v2, v29, v2
+	WORD $0x4ea1d781 // fsub.4s v1, v28, v1
+	WORD $0x4ea0d760 // fsub.4s v0, v27, v0
 	FSTPQ (F3, F2), 128(R12)
 	FSTPQ (F1, F0), 160(R12)
-	WORD $0x4e2dd743 // fadd v3.4s, v26.4s, v13.4s
-	WORD $0x4e2cd722 // fadd v2.4s, v25.4s, v12.4s
-	WORD $0x4e2bd4a1 // fadd v1.4s, v5.4s, v11.4s
-	WORD $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
+	WORD $0x4e2dd743 // fadd.4s v3, v26, v13
+	WORD $0x4e2cd722 // fadd.4s v2, v25, v12
+	WORD $0x4e2bd4a1 // fadd.4s v1, v5, v11
+	WORD $0x4e2ad480 // fadd.4s v0, v4, v10
 	FSTPQ (F3, F2), (R4)
 	FSTPQ (F1, F0), 32(R4)
 	FLDPQ (R12), (F4, F3)
 	FLDPQ 32(R12), (F1, F2)
 	FMOVQ 96(R26), F0
 	WORD $0x4ea91d3f // mov v31.16b, v9.16b
-	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1f // fmla.4s v31, v0, v24
 	WORD $0x4ea81d1e // mov v30.16b, v8.16b
-	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	WORD $0x4e31cc1e // fmla.4s v30, v0, v17
 	FMOVQ 96(R26), F0
 	WORD $0x4eb31e7d // mov v29.16b, v19.16b
-	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4e27cc1d // fmla.4s v29, v0, v7
 	WORD $0x4eb21e45 // mov v5.16b, v18.16b
-	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
+	WORD $0x4e26cc05 // fmla.4s v5, v0, v6
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
+	WORD $0x6e20dc63 // fmul.4s v3, v3, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ 64(R12), (F28, F27)
 	FLDPQ 96(R12), (F26, F25)
 	FMOVQ 128(R26), F0
-	WORD $0x4e37cc1f // fmla v31.4s, v0.4s, v23.4s
-	WORD $0x4e36cc1e // fmla v30.4s, v0.4s, v22.4s
+	WORD $0x4e37cc1f // fmla.4s v31, v0, v23
+	WORD $0x4e36cc1e // fmla.4s v30, v0, v22
 	FMOVQ 128(R26), F0
-	WORD $0x4e35cc1d // fmla v29.4s, v0.4s, v21.4s
-	WORD $0x4e34cc05 // fmla v5.4s, v0.4s, v20.4s
-	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
-	WORD $0x4e3bce03 // fmla v3.4s, v16.4s, v27.4s
-	WORD $0x4e3ace01 // fmla v1.4s, v16.4s, v26.4s
-	WORD $0x4e39ce02 // fmla v2.4s, v16.4s, v25.4s
+	WORD $0x4e35cc1d // fmla.4s v29, v0, v21
+	WORD $0x4e34cc05 // fmla.4s v5, v0, v20
+	WORD $0x4e3cce04 // fmla.4s v4, v16, v28
+	WORD $0x4e3bce03 // fmla.4s v3, v16, v27
+	WORD $0x4e3ace01 // fmla.4s v1, v16, v26
+	WORD $0x4e39ce02 // fmla.4s v2, v16, v25
 	FLDPQ 128(R12), (F27, F26)
 	FLDPQ 160(R12), (F25, F0)
-	WORD $0x4e2dcdff // fmla v31.4s, v15.4s, v13.4s
-	WORD $0x4e2ccdfe // fmla v30.4s, v15.4s, v12.4s
-	WORD $0x4e2bcdfd // fmla v29.4s, v15.4s, v11.4s
-	WORD $0x4e2acde5 // fmla v5.4s, v15.4s, v10.4s
-	WORD $0x4e3bcdc4 // fmla v4.4s, v14.4s, v27.4s
-	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
-	WORD $0x4e39cdc1 // fmla v1.4s, v14.4s, v25.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
-	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
-	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
-	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
-	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
-	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
-	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
-	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
-	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	WORD $0x4e2dcdff // fmla.4s v31, v15, v13
+	WORD $0x4e2ccdfe // fmla.4s v30, v15, v12
+	WORD $0x4e2bcdfd // fmla.4s v29, v15, v11
+	WORD $0x4e2acde5 // fmla.4s v5, v15, v10
+	WORD $0x4e3bcdc4 // fmla.4s v4, v14, v27
+	WORD $0x4e3acdc3 // fmla.4s v3, v14, v26
+	WORD $0x4e39cdc1 // fmla.4s v1, v14, v25
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
+	WORD $0x4ea1d7fc // fsub.4s v28, v31, v1
+	WORD $0x4ea2d7db // fsub.4s v27, v30, v2
+	WORD $0x4e24d7ba // fadd.4s v26, v29, v4
+	WORD $0x4e23d4b9 // fadd.4s v25, v5, v3
+	WORD $0x4e21d7e1 // fadd.4s v1, v31, v1
+	WORD $0x4e22d7df // fadd.4s v31, v30, v2
+	WORD $0x4ea4d7be // fsub.4s v30, v29, v4
+	WORD $0x4ea3d4bd // fsub.4s v29, v5, v3
 	FMOVS (R9), F5
 	FMOVS 4(R9), F4
 	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
 	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
-	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x6ea0f843 // fneg.4s v3, v2
 	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
 	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
 	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
@@ -2350,9 +2350,9 @@ position:
 	FMOVS 44(R9), F4
 	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
 	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
 	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
 	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
@@ -2365,57 +2365,57 @@ position:
 	FLDPQ 32(R12), (F1, F2)
 	FMOVQ 128(R26), F0
 	WORD $0x4ea91d3f // mov v31.16b, v9.16b
-	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1f // fmla.4s v31, v0, v24
 	WORD $0x4ea81d1e // mov v30.16b, v8.16b
-	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	WORD $0x4e31cc1e // fmla.4s v30, v0, v17
 	FMOVQ 128(R26), F0
 	WORD $0x4eb31e7d // mov v29.16b, v19.16b
-	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4e27cc1d // fmla.4s v29, v0, v7
 	WORD $0x4eb21e45 // mov v5.16b, v18.16b
-	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
-	WORD $0x6e30dc84 // fmul v4.4s, v4.4s, v16.4s
-	WORD $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
-	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
-	WORD $0x6e30dc42 // fmul v2.4s, v2.4s, v16.4s
+	WORD $0x4e26cc05 // fmla.4s v5, v0, v6
+	WORD $0x6e30dc84 // fmul.4s v4, v4, v16
+	WORD $0x6e30dc63 // fmul.4s v3, v3, v16
+	WORD $0x6e30dc21 // fmul.4s v1, v1, v16
+	WORD $0x6e30dc42 // fmul.4s v2, v2, v16
 	FLDPQ 64(R12), (F27, F26)
 	FLDPQ 96(R12), (F25, F0)
-	WORD $0x4e37cdff // fmla v31.4s, v15.4s, v23.4s
-	WORD $0x4e36cdfe // fmla v30.4s, v15.4s, v22.4s
-	WORD $0x4e35cdfd // fmla v29.4s, v15.4s, v21.4s
-	WORD $0x4e34cde5 // fmla v5.4s, v15.4s, v20.4s
-	WORD $0x4ebbcdc4 // fmls v4.4s, v14.4s, v27.4s
-	WORD $0x4ebacdc3 // fmls v3.4s, v14.4s, v26.4s
-	WORD $0x4eb9cdc1 // fmls v1.4s, v14.4s, v25.4s
-	WORD $0x4ea0cdc2 // fmls v2.4s, v14.4s, v0.4s
+	WORD $0x4e37cdff // fmla.4s v31, v15, v23
+	WORD $0x4e36cdfe // fmla.4s v30, v15, v22
+	WORD $0x4e35cdfd // fmla.4s v29, v15, v21
+	WORD $0x4e34cde5 // fmla.4s v5, v15, v20
+	WORD $0x4ebbcdc4 // fmls.4s v4, v14, v27
+	WORD $0x4ebacdc3 // fmls.4s v3, v14, v26
+	WORD $0x4eb9cdc1 // fmls.4s v1, v14, v25
+	WORD $0x4ea0cdc2 // fmls.4s v2, v14, v0
 	FLDPQ 128(R12), (F28, F27)
 	FLDPQ 160(R12), (F26, F25)
 	FMOVQ 96(R26), F0
-	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
-	WORD $0x4e2ccc1e // fmla v30.4s, v0.4s, v12.4s
+	WORD $0x4e2dcc1f // fmla.4s v31, v0, v13
+	WORD $0x4e2ccc1e // fmla.4s v30, v0, v12
 	FMOVQ 96(R26), F0
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
-	WORD $0x4e2acc05 // fmla v5.4s, v0.4s, v10.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
+	WORD $0x4e2acc05 // fmla.4s v5, v0, v10
 	FMOVQ 112(R26), F0
-	WORD $0x4ebccc04 // fmls v4.4s, v0.4s, v28.4s
-	WORD $0x4ebbcc03 // fmls v3.4s, v0.4s, v27.4s
+	WORD $0x4ebccc04 // fmls.4s v4, v0, v28
+	WORD $0x4ebbcc03 // fmls.4s v3, v0, v27
 	FMOVQ 112(R26), F0
-	WORD $0x4ebacc01 // fmls v1.4s, v0.4s, v26.4s
-	WORD $0x4eb9cc02 // fmls v2.4s, v0.4s, v25.4s
-	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
-	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
-	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
-	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
-	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
-	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
-	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
-	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	WORD $0x4ebacc01 // fmls.4s v1, v0, v26
+	WORD $0x4eb9cc02 // fmls.4s v2, v0, v25
+	WORD $0x4ea1d7fc // fsub.4s v28, v31, v1
+	WORD $0x4ea2d7db // fsub.4s v27, v30, v2
+	WORD $0x4e24d7ba // fadd.4s v26, v29, v4
+	WORD $0x4e23d4b9 // fadd.4s v25, v5, v3
+	WORD $0x4e21d7e1 // fadd.4s v1, v31, v1
+	WORD $0x4e22d7df // fadd.4s v31, v30, v2
+	WORD $0x4ea4d7be // fsub.4s v30, v29, v4
+	WORD $0x4ea3d4bd // fsub.4s v29, v5, v3
 	FMOVS 8(R9), F5
 	FMOVS 12(R9), F4
 	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
 	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
-	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x6ea0f843 // fneg.4s v3, v2
 	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
 	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
 	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
@@ -2428,9 +2428,9 @@ position:
 	FMOVS 36(R9), F4
 	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
 	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
 	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
 	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
@@ -2441,55 +2441,55 @@ position:
 	FSTPQ (F1, F0), 32(R16)
 	FLDPQ (R12), (F3, F2)
 	FLDPQ 32(R12), (F1, F0)
-	WORD $0x4e38cde9 // fmla v9.4s, v15.4s, v24.4s
-	WORD $0x4e31cde8 // fmla v8.4s, v15.4s, v17.4s
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	WORD $0x4e26cdf2 // fmla v18.4s, v15.4s, v6.4s
-	WORD $0x6e2edc67 // fmul v7.4s, v3.4s, v14.4s
-	WORD $0x6e2edc51 // fmul v17.4s, v2.4s, v14.4s
-	WORD $0x6e2edc26 // fmul v6.4s, v1.4s, v14.4s
-	WORD $0x6e2edc05 // fmul v5.4s, v0.4s, v14.4s
+	WORD $0x4e38cde9 // fmla.4s v9, v15, v24
+	WORD $0x4e31cde8 // fmla.4s v8, v15, v17
+	WORD $0x4e27cdf3 // fmla.4s v19, v15, v7
+	WORD $0x4e26cdf2 // fmla.4s v18, v15, v6
+	WORD $0x6e2edc67 // fmul.4s v7, v3, v14
+	WORD $0x6e2edc51 // fmul.4s v17, v2, v14
+	WORD $0x6e2edc26 // fmul.4s v6, v1, v14
+	WORD $0x6e2edc05 // fmul.4s v5, v0, v14
 	FLDPQ 64(R12), (F4, F3)
 	FLDPQ 96(R12), (F2, F1)
 	FMOVQ 96(R26), F0
-	WORD $0x4e37cc09 // fmla v9.4s, v0.4s, v23.4s
-	WORD $0x4e36cc08 // fmla v8.4s, v0.4s, v22.4s
+	WORD $0x4e37cc09 // fmla.4s v9, v0, v23
+	WORD $0x4e36cc08 // fmla.4s v8, v0, v22
 	FMOVQ 96(R26), F0
-	WORD $0x4e35cc13 // fmla v19.4s, v0.4s, v21.4s
-	WORD $0x4e34cc12 // fmla v18.4s, v0.4s, v20.4s
+	WORD $0x4e35cc13 // fmla.4s v19, v0, v21
+	WORD $0x4e34cc12 // fmla.4s v18, v0, v20
 	FMOVQ 112(R26), F0
-	WORD $0x4ea4cc07 // fmls v7.4s, v0.4s, v4.4s
-	WORD $0x4ea3cc11 // fmls v17.4s, v0.4s, v3.4s
+	WORD $0x4ea4cc07 // fmls.4s v7, v0, v4
+	WORD $0x4ea3cc11 // fmls.4s v17, v0, v3
 	FMOVQ 112(R26), F0
-	WORD $0x4ea2cc06 // fmls v6.4s, v0.4s, v2.4s
-	WORD $0x4ea1cc05 // fmls v5.4s, v0.4s, v1.4s
+	WORD $0x4ea2cc06 // fmls.4s v6, v0, v2
+	WORD $0x4ea1cc05 // fmls.4s v5, v0, v1
 	FLDPQ 128(R12), (F4, F3)
 	FLDPQ 160(R12), (F2, F1)
 	FMOVQ 128(R26), F0
-	WORD $0x4e2dcc09 // fmla v9.4s, v0.4s, v13.4s
-	WORD $0x4e2ccc08 // fmla v8.4s, v0.4s, v12.4s
+	WORD $0x4e2dcc09 // fmla.4s v9, v0, v13
+	WORD $0x4e2ccc08 // fmla.4s v8, v0, v12
 	FMOVQ 128(R26), F0
-	WORD $0x4e2bcc13 // fmla v19.4s, v0.4s, v11.4s
-	WORD $0x4e2acc12 // fmla v18.4s, v0.4s, v10.4s
-	WORD $0x4e24ce07 // fmla v7.4s, v16.4s, v4.4s
-	WORD $0x4e23ce11 // fmla v17.4s, v16.4s, v3.4s
-	WORD $0x4e22ce06 // fmla v6.4s, v16.4s, v2.4s
-	WORD $0x4e21ce05 // fmla v5.4s, v16.4s, v1.4s
-	WORD $0x4ea6d52d // fsub v13.4s, v9.4s, v6.4s
-	WORD $0x4ea5d50c // fsub v12.4s, v8.4s, v5.4s
-	WORD $0x4e27d66b // fadd v11.4s, v19.4s, v7.4s
-	WORD $0x4e31d64a // fadd v10.4s, v18.4s, v17.4s
-	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
-	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
-	WORD $0x4ea7d667 // fsub v7.4s, v19.4s, v7.4s
-	WORD $0x4eb1d646 // fsub v6.4s, v18.4s, v17.4s
+	WORD $0x4e2bcc13 // fmla.4s v19, v0, v11
+	WORD $0x4e2acc12 // fmla.4s v18, v0, v10
+	WORD $0x4e24ce07 // fmla.4s v7, v16, v4
+	WORD $0x4e23ce11 // fmla.4s v17, v16, v3
+	WORD $0x4e22ce06 // fmla.4s v6, v16, v2
+	WORD $0x4e21ce05 // fmla.4s v5, v16, v1
+	WORD $0x4ea6d52d // fsub.4s v13, v9, v6
+	WORD $0x4ea5d50c // fsub.4s v12, v8, v5
+	WORD $0x4e27d66b // fadd.4s v11, v19, v7
+	WORD $0x4e31d64a // fadd.4s v10, v18, v17
+	WORD $0x4e26d529 // fadd.4s v9, v9, v6
+	WORD $0x4e25d508 // fadd.4s v8, v8, v5
+	WORD $0x4ea7d667 // fsub.4s v7, v19, v7
+	WORD $0x4eb1d646 // fsub.4s v6, v18, v17
 	FMOVS 16(R9), F5
 	FMOVS 20(R9), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -2502,9 +2502,9 @@ position:
 	FMOVS 28(R9), F4
 	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
 	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
 	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
 	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
@@ -2557,116 +2557,116 @@ vector:
 	ADD R1<<1, R3, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d578 // fadd v24.4s, v11.4s, v3.4s
-	WORD $0x4e22d551 // fadd v17.4s, v10.4s, v2.4s
-	WORD $0x4e21d4a7 // fadd v7.4s, v5.4s, v1.4s
-	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
-	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
-	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d578 // fadd.4s v24, v11, v3
+	WORD $0x4e22d551 // fadd.4s v17, v10, v2
+	WORD $0x4e21d4a7 // fadd.4s v7, v5, v1
+	WORD $0x4e20d486 // fadd.4s v6, v4, v0
+	WORD $0x4ea3d563 // fsub.4s v3, v11, v3
+	WORD $0x4ea2d542 // fsub.4s v2, v10, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R10)
 	FSTPQ (F1, F0), 32(R10)
-	WORD $0x4e38d53a // fadd v26.4s, v9.4s, v24.4s
-	WORD $0x4e31d519 // fadd v25.4s, v8.4s, v17.4s
-	WORD $0x4e27d66d // fadd v13.4s, v19.4s, v7.4s
-	WORD $0x4e26d64c // fadd v12.4s, v18.4s, v6.4s
+	WORD $0x4e38d53a // fadd.4s v26, v9, v24
+	WORD $0x4e31d519 // fadd.4s v25, v8, v17
+	WORD $0x4e27d66d // fadd.4s v13, v19, v7
+	WORD $0x4e26d64c // fadd.4s v12, v18, v6
 	ADD R1<<1, R0, R19
 	FLDPQ (R19), (F11, F10)
 	FLDPQ 32(R19), (F5, F4)
 	ADD R1, R3, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d577 // fadd v23.4s, v11.4s, v3.4s
-	WORD $0x4e22d556 // fadd v22.4s, v10.4s, v2.4s
-	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
-	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
-	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
-	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d577 // fadd.4s v23, v11, v3
+	WORD $0x4e22d556 // fadd.4s v22, v10, v2
+	WORD $0x4e21d4b5 // fadd.4s v21, v5, v1
+	WORD $0x4e20d494 // fadd.4s v20, v4, v0
+	WORD $0x4ea3d563 // fsub.4s v3, v11, v3
+	WORD $0x4ea2d542 // fsub.4s v2, v10, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R10)
 	FSTPQ (F1, F0), 96(R10)
-	WORD $0x4e37d75b // fadd v27.4s, v26.4s, v23.4s
-	WORD $0x4e36d73a // fadd v26.4s, v25.4s, v22.4s
-	WORD $0x4e35d5b9 // fadd v25.4s, v13.4s, v21.4s
-	WORD $0x4e34d585 // fadd v5.4s, v12.4s, v20.4s
+	WORD $0x4e37d75b // fadd.4s v27, v26, v23
+	WORD $0x4e36d73a // fadd.4s v26, v25, v22
+	WORD $0x4e35d5b9 // fadd.4s v25, v13, v21
+	WORD $0x4e34d585 // fadd.4s v5, v12, v20
 	ADD R2, R0, R22
 	FLDPQ (R22), (F30, F29)
 	FLDPQ 32(R22), (F28, F4)
 	FLDPQ (R3), (F3, F2)
 	FLDPQ 32(R3), (F1, F0)
-	WORD $0x4e23d7cd // fadd v13.4s, v30.4s, v3.4s
-	WORD $0x4e22d7ac // fadd v12.4s, v29.4s, v2.4s
-	WORD $0x4e21d78b // fadd v11.4s, v28.4s, v1.4s
-	WORD $0x4e20d48a // fadd v10.4s, v4.4s, v0.4s
-	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
-	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
-	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d7cd // fadd.4s v13, v30, v3
+	WORD $0x4e22d7ac // fadd.4s v12, v29, v2
+	WORD $0x4e21d78b // fadd.4s v11, v28, v1
+	WORD $0x4e20d48a // fadd.4s v10, v4, v0
+	WORD $0x4ea3d7c3 // fsub.4s v3, v30, v3
+	WORD $0x4ea2d7a2 // fsub.4s v2, v29, v2
+	WORD $0x4ea1d781 // fsub.4s v1, v28, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R10)
 	FSTPQ (F1, F0), 160(R10)
-	WORD $0x4e2dd763 // fadd v3.4s, v27.4s, v13.4s
-	WORD $0x4e2cd742 // fadd v2.4s, v26.4s, v12.4s
-	WORD $0x4e2bd721 // fadd v1.4s, v25.4s, v11.4s
-	WORD $0x4e2ad4a0 // fadd v0.4s, v5.4s, v10.4s
+	WORD $0x4e2dd763 // fadd.4s v3, v27, v13
+	WORD $0x4e2cd742 // fadd.4s v2, v26, v12
+	WORD $0x4e2bd721 // fadd.4s v1, v25, v11
+	WORD $0x4e2ad4a0 // fadd.4s v0, v5, v10
 	FSTPQ (F3, F2), (R5)
 	FSTPQ (F1, F0), 32(R5)
 	FLDPQ (R10), (F4, F3)
 	FLDPQ 32(R10), (F1, F2)
 	FMOVQ 96(R26), F0
 	WORD $0x4ea91d3f // mov v31.16b, v9.16b
-	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1f // fmla.4s v31, v0, v24
 	WORD $0x4ea81d1e // mov v30.16b, v8.16b
-	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	WORD $0x4e31cc1e // fmla.4s v30, v0, v17
 	FMOVQ 96(R26), F0
 	WORD $0x4eb31e7d // mov v29.16b, v19.16b
-	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4e27cc1d // fmla.4s v29, v0, v7
 	WORD $0x4eb21e45 // mov v5.16b, v18.16b
-	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
+	WORD $0x4e26cc05 // fmla.4s v5, v0, v6
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
+	WORD $0x6e20dc63 // fmul.4s v3, v3, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ 64(R10), (F28, F27)
 	FLDPQ 96(R10), (F26, F25)
 	FMOVQ 128(R26), F0
-	WORD $0x4e37cc1f // fmla v31.4s, v0.4s, v23.4s
-	WORD $0x4e36cc1e // fmla v30.4s, v0.4s, v22.4s
+	WORD $0x4e37cc1f // fmla.4s v31, v0, v23
+	WORD $0x4e36cc1e // fmla.4s v30, v0, v22
 	FMOVQ 128(R26), F0
-	WORD $0x4e35cc1d // fmla v29.4s, v0.4s, v21.4s
-	WORD $0x4e34cc05 // fmla v5.4s, v0.4s, v20.4s
-	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
-	WORD $0x4e3bce03 // fmla v3.4s, v16.4s, v27.4s
-	WORD $0x4e3ace01 // fmla v1.4s, v16.4s, v26.4s
-	WORD $0x4e39ce02 // fmla v2.4s, v16.4s, v25.4s
+	WORD $0x4e35cc1d // fmla.4s v29, v0, v21
+	WORD $0x4e34cc05 // fmla.4s v5, v0, v20
+	WORD $0x4e3cce04 // fmla.4s v4, v16, v28
+	WORD $0x4e3bce03 // fmla.4s v3, v16, v27
+	WORD $0x4e3ace01 // fmla.4s v1, v16, v26
+	WORD $0x4e39ce02 // fmla.4s v2, v16, v25
 	FLDPQ 128(R10), (F27, F26)
 	FLDPQ 160(R10), (F25, F0)
-	WORD $0x4e2dcdff // fmla v31.4s, v15.4s, v13.4s
-	WORD $0x4e2ccdfe // fmla v30.4s, v15.4s, v12.4s
-	WORD $0x4e2bcdfd // fmla v29.4s, v15.4s, v11.4s
-	WORD $0x4e2acde5 // fmla v5.4s, v15.4s, v10.4s
-	WORD $0x4e3bcdc4 // fmla v4.4s, v14.4s, v27.4s
-	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
-	WORD $0x4e39cdc1 // fmla v1.4s, v14.4s, v25.4s
-	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
-	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
-	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
-	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
-	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
-	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
-	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
-	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
-	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	WORD $0x4e2dcdff // fmla.4s v31, v15, v13
+	WORD $0x4e2ccdfe // fmla.4s v30, v15, v12
+	WORD $0x4e2bcdfd // fmla.4s v29, v15, v11
+	WORD $0x4e2acde5 // fmla.4s v5, v15, v10
+	WORD $0x4e3bcdc4 // fmla.4s v4, v14, v27
+	WORD $0x4e3acdc3 // fmla.4s v3, v14, v26
+	WORD $0x4e39cdc1 // fmla.4s v1, v14, v25
+	WORD $0x4e20cdc2 // fmla.4s v2, v14, v0
+	WORD $0x4ea1d7fc // fsub.4s v28, v31, v1
+	WORD $0x4ea2d7db // fsub.4s v27, v30, v2
+	WORD $0x4e24d7ba // fadd.4s v26, v29, v4
+	WORD $0x4e23d4b9 // fadd.4s v25, v5, v3
+	WORD $0x4e21d7e1 // fadd.4s v1, v31, v1
+	WORD $0x4e22d7df // fadd.4s v31, v30, v2
+	WORD $0x4ea4d7be // fsub.4s v30, v29, v4
+	WORD $0x4ea3d4bd // fsub.4s v29, v5, v3
 	FMOVS (R8), F5
 	FMOVS 4(R8), F4
 	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
 	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
-	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x6ea0f843 // fneg.4s v3, v2
 	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
 	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
 	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
@@ -2679,9 +2679,9 @@ vector:
 	FMOVS 44(R8), F4
 	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
 	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
 	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
 	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
@@ -2694,57 +2694,57 @@ vector:
 	FLDPQ 32(R10), (F1, F2)
 	FMOVQ 128(R26), F0
 	WORD $0x4ea91d3f // mov v31.16b, v9.16b
-	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1f // fmla.4s v31, v0, v24
 	WORD $0x4ea81d1e // mov v30.16b, v8.16b
-	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	WORD $0x4e31cc1e // fmla.4s v30, v0, v17
 	FMOVQ 128(R26), F0
 	WORD $0x4eb31e7d // mov v29.16b, v19.16b
-	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4e27cc1d // fmla.4s v29, v0, v7
 	WORD $0x4eb21e45 // mov v5.16b, v18.16b
-	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
-	WORD $0x6e30dc84 // fmul v4.4s, v4.4s, v16.4s
-	WORD $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
-	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
-	WORD $0x6e30dc42 // fmul v2.4s, v2.4s, v16.4s
+	WORD $0x4e26cc05 // fmla.4s v5, v0, v6
+	WORD $0x6e30dc84 // fmul.4s v4, v4, v16
+	WORD $0x6e30dc63 // fmul.4s v3, v3, v16
+	WORD $0x6e30dc21 // fmul.4s v1, v1, v16
+	WORD $0x6e30dc42 // fmul.4s v2, v2, v16
 	FLDPQ 64(R10), (F27, F26)
 	FLDPQ 96(R10), (F25, F0)
-	WORD $0x4e37cdff // fmla v31.4s, v15.4s, v23.4s
-	WORD $0x4e36cdfe // fmla v30.4s, v15.4s, v22.4s
-	WORD $0x4e35cdfd // fmla v29.4s, v15.4s, v21.4s
-	WORD $0x4e34cde5 // fmla v5.4s, v15.4s, v20.4s
-	WORD $0x4ebbcdc4 // fmls v4.4s, v14.4s, v27.4s
-	WORD $0x4ebacdc3 // fmls v3.4s, v14.4s, v26.4s
-	WORD $0x4eb9cdc1 // fmls v1.4s, v14.4s, v25.4s
-	WORD $0x4ea0cdc2 // fmls v2.4s, v14.4s, v0.4s
+	WORD $0x4e37cdff // fmla.4s v31, v15, v23
+	WORD $0x4e36cdfe // fmla.4s v30, v15, v22
+	WORD $0x4e35cdfd // fmla.4s v29, v15, v21
+	WORD $0x4e34cde5 // fmla.4s v5, v15, v20
+	WORD $0x4ebbcdc4 // fmls.4s v4, v14, v27
+	WORD $0x4ebacdc3 // fmls.4s v3, v14, v26
+	WORD $0x4eb9cdc1 // fmls.4s v1, v14, v25
+	WORD $0x4ea0cdc2 // fmls.4s v2, v14, v0
 	FLDPQ 128(R10), (F28, F27)
 	FLDPQ 160(R10), (F26, F25)
 	FMOVQ 96(R26), F0
-	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
-	WORD $0x4e2ccc1e // fmla v30.4s, v0.4s, v12.4s
+	WORD $0x4e2dcc1f // fmla.4s v31, v0, v13
+	WORD $0x4e2ccc1e // fmla.4s v30, v0, v12
 	FMOVQ 96(R26), F0
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
-	WORD $0x4e2acc05 // fmla v5.4s, v0.4s, v10.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
+	WORD $0x4e2acc05 // fmla.4s v5, v0, v10
 	FMOVQ 112(R26), F0
-	WORD $0x4ebccc04 // fmls v4.4s, v0.4s, v28.4s
-	WORD $0x4ebbcc03 // fmls v3.4s, v0.4s, v27.4s
+	WORD $0x4ebccc04 // fmls.4s v4, v0, v28
+	WORD $0x4ebbcc03 // fmls.4s v3, v0, v27
 	FMOVQ 112(R26), F0
-	WORD $0x4ebacc01 // fmls v1.4s, v0.4s, v26.4s
-	WORD $0x4eb9cc02 // fmls v2.4s, v0.4s, v25.4s
-	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
-	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
-	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
-	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
-	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
-	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
-	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
-	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	WORD $0x4ebacc01 // fmls.4s v1, v0, v26
+	WORD $0x4eb9cc02 // fmls.4s v2, v0, v25
+	WORD $0x4ea1d7fc // fsub.4s v28, v31, v1
+	WORD $0x4ea2d7db // fsub.4s v27, v30, v2
+	WORD $0x4e24d7ba // fadd.4s v26, v29, v4
+	WORD $0x4e23d4b9 // fadd.4s v25, v5, v3
+	WORD $0x4e21d7e1 // fadd.4s v1, v31, v1
+	WORD $0x4e22d7df // fadd.4s v31, v30, v2
+	WORD $0x4ea4d7be // fsub.4s v30, v29, v4
+	WORD $0x4ea3d4bd // fsub.4s v29, v5, v3
 	FMOVS 8(R8), F5
 	FMOVS 12(R8), F4
 	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
 	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
-	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x6ea0f843 // fneg.4s v3, v2
 	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
 	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
 	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
@@ -2757,9 +2757,9 @@ vector:
 	FMOVS 36(R8), F4
 	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
 	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
 	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
 	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
@@ -2770,55 +2770,55 @@ vector:
 	FSTPQ (F1, F0), 32(R16)
 	FLDPQ (R10), (F3, F2)
 	FLDPQ 32(R10), (F1, F0)
-	WORD $0x4e38cde9 // fmla v9.4s, v15.4s, v24.4s
-	WORD $0x4e31cde8 // fmla v8.4s, v15.4s, v17.4s
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	WORD $0x4e26cdf2 // fmla v18.4s, v15.4s, v6.4s
-	WORD $0x6e2edc67 // fmul v7.4s, v3.4s, v14.4s
-	WORD $0x6e2edc51 // fmul v17.4s, v2.4s, v14.4s
-	WORD $0x6e2edc26 // fmul v6.4s, v1.4s, v14.4s
-	WORD $0x6e2edc05 // fmul v5.4s, v0.4s, v14.4s
+	WORD $0x4e38cde9 // fmla.4s v9, v15, v24
+	WORD $0x4e31cde8 // fmla.4s v8, v15, v17
+	WORD $0x4e27cdf3 // fmla.4s v19, v15, v7
+	WORD $0x4e26cdf2 // fmla.4s v18, v15, v6
+	WORD $0x6e2edc67 // fmul.4s v7, v3, v14
+	WORD $0x6e2edc51 // fmul.4s v17, v2, v14
+	WORD $0x6e2edc26 // fmul.4s v6, v1, v14
+	WORD $0x6e2edc05 // fmul.4s v5, v0, v14
 	FLDPQ 64(R10), (F4, F3)
 	FLDPQ 96(R10), (F2, F1)
 	FMOVQ 96(R26), F0
-	WORD $0x4e37cc09 // fmla v9.4s, v0.4s, v23.4s
-	WORD $0x4e36cc08 // fmla v8.4s, v0.4s, v22.4s
+	WORD $0x4e37cc09 // fmla.4s v9, v0, v23
+	WORD $0x4e36cc08 // fmla.4s v8, v0, v22
 	FMOVQ 96(R26), F0
-	WORD $0x4e35cc13 // fmla v19.4s, v0.4s, v21.4s
-	WORD $0x4e34cc12 // fmla v18.4s, v0.4s, v20.4s
+	WORD $0x4e35cc13 // fmla.4s v19, v0, v21
+	WORD $0x4e34cc12 // fmla.4s v18, v0, v20
 	FMOVQ 112(R26), F0
-	WORD $0x4ea4cc07 // fmls v7.4s, v0.4s, v4.4s
-	WORD $0x4ea3cc11 // fmls v17.4s, v0.4s, v3.4s
+	WORD $0x4ea4cc07 // fmls.4s v7, v0, v4
+	WORD $0x4ea3cc11 // fmls.4s v17, v0, v3
 	FMOVQ 112(R26), F0
-	WORD $0x4ea2cc06 // fmls v6.4s, v0.4s, v2.4s
-	WORD $0x4ea1cc05 // fmls v5.4s, v0.4s, v1.4s
+	WORD $0x4ea2cc06 // fmls.4s v6, v0, v2
+	WORD $0x4ea1cc05 // fmls.4s v5, v0, v1
 	FLDPQ 128(R10), (F4, F3)
 	FLDPQ 160(R10), (F2, F1)
 	FMOVQ 128(R26), F0
-	WORD $0x4e2dcc09 // fmla v9.4s, v0.4s, v13.4s
-	WORD $0x4e2ccc08 // fmla v8.4s, v0.4s, v12.4s
+	WORD $0x4e2dcc09 // fmla.4s v9, v0, v13
+	WORD $0x4e2ccc08 // fmla.4s v8, v0, v12
 	FMOVQ 128(R26), F0
-	WORD $0x4e2bcc13 // fmla v19.4s, v0.4s, v11.4s
-	WORD $0x4e2acc12 // fmla v18.4s, v0.4s, v10.4s
-	WORD $0x4e24ce07 // fmla v7.4s, v16.4s, v4.4s
-	WORD $0x4e23ce11 // fmla v17.4s, v16.4s, v3.4s
-	WORD $0x4e22ce06 // fmla v6.4s, v16.4s, v2.4s
-	WORD $0x4e21ce05 // fmla v5.4s, v16.4s, v1.4s
-	WORD $0x4ea6d52d // fsub v13.4s, v9.4s, v6.4s
-	WORD $0x4ea5d50c // fsub v12.4s, v8.4s, v5.4s
-	WORD $0x4e27d66b // fadd v11.4s, v19.4s, v7.4s
-	WORD $0x4e31d64a // fadd v10.4s, v18.4s, v17.4s
-	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
-	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
-	WORD $0x4ea7d667 // fsub v7.4s, v19.4s, v7.4s
-	WORD $0x4eb1d646 // fsub v6.4s, v18.4s, v17.4s
+	WORD $0x4e2bcc13 // fmla.4s v19, v0, v11
+	WORD $0x4e2acc12 // fmla.4s v18, v0, v10
+	WORD $0x4e24ce07 // fmla.4s v7, v16, v4
+	WORD $0x4e23ce11 // fmla.4s v17, v16, v3
+	WORD $0x4e22ce06 // fmla.4s v6, v16, v2
+	WORD $0x4e21ce05 // fmla.4s v5, v16, v1
+	WORD $0x4ea6d52d // fsub.4s v13, v9, v6
+	WORD $0x4ea5d50c // fsub.4s v12, v8, v5
+	WORD $0x4e27d66b // fadd.4s v11, v19, v7
+	WORD $0x4e31d64a // fadd.4s v10, v18, v17
+	WORD $0x4e26d529 // fadd.4s v9, v9, v6
+	WORD $0x4e25d508 // fadd.4s v8, v8, v5
+	WORD $0x4ea7d667 // fsub.4s v7, v19, v7
+	WORD $0x4eb1d646 // fsub.4s v6, v18, v17
 	FMOVS 16(R8), F5
 	FMOVS 20(R8), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -2831,9 +2831,9 @@ vector:
 	FMOVS 28(R8), F4
 	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
 	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
 	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
 	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
@@ -2880,109 +2880,109 @@ vector:
 	ADD R0<<1, R4, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d9 // fadd v25.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
-	WORD $0x4e20d48b // fadd v11.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4fa // fadd.4s v26, v7, v3
+	WORD $0x4e22d4d9 // fadd.4s v25, v6, v2
+	WORD $0x4e21d4b8 // fadd.4s v24, v5, v1
+	WORD $0x4e20d48b // fadd.4s v11, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R7)
 	FSTPQ (F1, F0), 32(R7)
-	WORD $0x4e3ad653 // fadd v19.4s, v18.4s, v26.4s
-	WORD $0x4e39d62a // fadd v10.4s, v17.4s, v25.4s
-	WORD $0x4e38d609 // fadd v9.4s, v16.4s, v24.4s
-	WORD $0x4e2bd5e8 // fadd v8.4s, v15.4s, v11.4s
+	WORD $0x4e3ad653 // fadd.4s v19, v18, v26
+	WORD $0x4e39d62a // fadd.4s v10, v17, v25
+	WORD $0x4e38d609 // fadd.4s v9, v16, v24
+	WORD $0x4e2bd5e8 // fadd.4s v8, v15, v11
 	ADD R0<<1, R2, R19
 	FLDPQ (R19), (F7, F6)
 	FLDPQ 32(R19), (F5, F4)
 	ADD R0, R4, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d4f7 // fadd v23.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d6 // fadd v22.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
-	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f7 // fadd.4s v23, v7, v3
+	WORD $0x4e22d4d6 // fadd.4s v22, v6, v2
+	WORD $0x4e21d4b5 // fadd.4s v21, v5, v1
+	WORD $0x4e20d494 // fadd.4s v20, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R7)
 	FSTPQ (F1, F0), 96(R7)
-	WORD $0x4e37d67b // fadd v27.4s, v19.4s, v23.4s
-	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
-	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
-	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	WORD $0x4e37d67b // fadd.4s v27, v19, v23
+	WORD $0x4e36d54a // fadd.4s v10, v10, v22
+	WORD $0x4e35d529 // fadd.4s v9, v9, v21
+	WORD $0x4e34d508 // fadd.4s v8, v8, v20
 	ADD R3, R2, R22
 	FLDPQ (R22), (F30, F29)
 	FLDPQ 32(R22), (F28, F4)
 	FLDPQ (R4), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x4e23d7d3 // fadd v19.4s, v30.4s, v3.4s
-	WORD $0x4e22d7a7 // fadd v7.4s, v29.4s, v2.4s
-	WORD $0x4e21d786 // fadd v6.4s, v28.4s, v1.4s
-	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
-	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
-	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
-	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d7d3 // fadd.4s v19, v30, v3
+	WORD $0x4e22d7a7 // fadd.4s v7, v29, v2
+	WORD $0x4e21d786 // fadd.4s v6, v28, v1
+	WORD $0x4e20d485 // fadd.4s v5, v4, v0
+	WORD $0x4ea3d7c3 // fsub.4s v3, v30, v3
+	WORD $0x4ea2d7a2 // fsub.4s v2, v29, v2
+	WORD $0x4ea1d781 // fsub.4s v1, v28, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R7)
 	FSTPQ (F1, F0), 160(R7)
-	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
-	WORD $0x4e27d542 // fadd v2.4s, v10.4s, v7.4s
-	WORD $0x4e26d521 // fadd v1.4s, v9.4s, v6.4s
-	WORD $0x4e25d500 // fadd v0.4s, v8.4s, v5.4s
+	WORD $0x4e33d763 // fadd.4s v3, v27, v19
+	WORD $0x4e27d542 // fadd.4s v2, v10, v7
+	WORD $0x4e26d521 // fadd.4s v1, v9, v6
+	WORD $0x4e25d500 // fadd.4s v0, v8, v5
 	FSTPQ (F3, F2), (R5)
 	FSTPQ (F1, F0), 32(R5)
 	FLDPQ (R7), (F8, F4)
 	FLDPQ 32(R7), (F2, F1)
 	FMOVQ 96(R26), F0
 	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4e3acc03 // fmla.4s v3, v0, v26
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	WORD $0x4e39cc1f // fmla.4s v31, v0, v25
 	FMOVQ 96(R26), F0
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1e // fmla.4s v30, v0, v24
 	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dd1c // fmul v28.4s, v8.4s, v0.4s
-	WORD $0x6e20dc9b // fmul v27.4s, v4.4s, v0.4s
+	WORD $0x6e20dd1c // fmul.4s v28, v8, v0
+	WORD $0x6e20dc9b // fmul.4s v27, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
 	FLDPQ 64(R7), (F10, F9)
 	FLDPQ 96(R7), (F8, F4)
 	FMOVQ 128(R26), F0
-	WORD $0x4e37cc03 // fmla v3.4s, v0.4s, v23.4s
-	WORD $0x4e36cc1f // fmla v31.4s, v0.4s, v22.4s
+	WORD $0x4e37cc03 // fmla.4s v3, v0, v23
+	WORD $0x4e36cc1f // fmla.4s v31, v0, v22
 	FMOVQ 128(R26), F0
-	WORD $0x4e35cc1e // fmla v30.4s, v0.4s, v21.4s
-	WORD $0x4e34cc1d // fmla v29.4s, v0.4s, v20.4s
-	WORD $0x4e2acddc // fmla v28.4s, v14.4s, v10.4s
-	WORD $0x4e29cddb // fmla v27.4s, v14.4s, v9.4s
-	WORD $0x4e28cdc2 // fmla v2.4s, v14.4s, v8.4s
-	WORD $0x4e24cdc1 // fmla v1.4s, v14.4s, v4.4s
+	WORD $0x4e35cc1e // fmla.4s v30, v0, v21
+	WORD $0x4e34cc1d // fmla.4s v29, v0, v20
+	WORD $0x4e2acddc // fmla.4s v28, v14, v10
+	WORD $0x4e29cddb // fmla.4s v27, v14, v9
+	WORD $0x4e28cdc2 // fmla.4s v2, v14, v8
+	WORD $0x4e24cdc1 // fmla.4s v1, v14, v4
 	FLDPQ 128(R7), (F9, F8)
 	FLDPQ 160(R7), (F4, F0)
-	WORD $0x4e33cda3 // fmla v3.4s, v13.4s, v19.4s
-	WORD $0x4e27cdbf // fmla v31.4s, v13.4s, v7.4s
-	WORD $0x4e26cdbe // fmla v30.4s, v13.4s, v6.4s
-	WORD $0x4e25cdbd // fmla v29.4s, v13.4s, v5.4s
-	WORD $0x4e29cd9c // fmla v28.4s, v12.4s, v9.4s
-	WORD $0x4e28cd9b // fmla v27.4s, v12.4s, v8.4s
-	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
-	WORD $0x4e20cd81 // fmla v1.4s, v12.4s, v0.4s
-	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
-	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
-	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
-	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
-	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
-	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	WORD $0x4e33cda3 // fmla.4s v3, v13, v19
+	WORD $0x4e27cdbf // fmla.4s v31, v13, v7
+	WORD $0x4e26cdbe // fmla.4s v30, v13, v6
+	WORD $0x4e25cdbd // fmla.4s v29, v13, v5
+	WORD $0x4e29cd9c // fmla.4s v28, v12, v9
+	WORD $0x4e28cd9b // fmla.4s v27, v12, v8
+	WORD $0x4e24cd82 // fmla.4s v2, v12, v4
+	WORD $0x4e20cd81 // fmla.4s v1, v12, v0
+	WORD $0x4ea2d46a // fsub.4s v10, v3, v2
+	WORD $0x4ea1d7e9 // fsub.4s v9, v31, v1
+	WORD $0x4e3cd7c8 // fadd.4s v8, v30, v28
+	WORD $0x4e3bd7a4 // fadd.4s v4, v29, v27
+	WORD $0x4e22d463 // fadd.4s v3, v3, v2
+	WORD $0x4e21d7e2 // fadd.4s v2, v31, v1
+	WORD $0x4ebcd7c1 // fsub.4s v1, v30, v28
+	WORD $0x4ebbd7a0 // fsub.4s v0, v29, v27
 	ADD R0, R5, R23
 	FSTPQ (F3, F2), (R23)
 	FSTPQ (F1, F0), 32(R23)
@@ -2993,50 +2993,50 @@ vector:
 	FLDPQ 32(R7), (F2, F1)
 	FMOVQ 128(R26), F0
 	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4e3acc03 // fmla.4s v3, v0, v26
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	WORD $0x4e39cc1f // fmla.4s v31, v0, v25
 	FMOVQ 128(R26), F0
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1e // fmla.4s v30, v0, v24
 	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
-	WORD $0x6e2edd1c // fmul v28.4s, v8.4s, v14.4s
-	WORD $0x6e2edc9b // fmul v27.4s, v4.4s, v14.4s
-	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
-	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
+	WORD $0x6e2edd1c // fmul.4s v28, v8, v14
+	WORD $0x6e2edc9b // fmul.4s v27, v4, v14
+	WORD $0x6e2edc42 // fmul.4s v2, v2, v14
+	WORD $0x6e2edc21 // fmul.4s v1, v1, v14
 	FLDPQ 64(R7), (F9, F8)
 	FLDPQ 96(R7), (F4, F0)
-	WORD $0x4e37cda3 // fmla v3.4s, v13.4s, v23.4s
-	WORD $0x4e36cdbf // fmla v31.4s, v13.4s, v22.4s
-	WORD $0x4e35cdbe // fmla v30.4s, v13.4s, v21.4s
-	WORD $0x4e34cdbd // fmla v29.4s, v13.4s, v20.4s
-	WORD $0x4ea9cd9c // fmls v28.4s, v12.4s, v9.4s
-	WORD $0x4ea8cd9b // fmls v27.4s, v12.4s, v8.4s
-	WORD $0x4ea4cd82 // fmls v2.4s, v12.4s, v4.4s
-	WORD $0x4ea0cd81 // fmls v1.4s, v12.4s, v0.4s
+	WORD $0x4e37cda3 // fmla.4s v3, v13, v23
+	WORD $0x4e36cdbf // fmla.4s v31, v13, v22
+	WORD $0x4e35cdbe // fmla.4s v30, v13, v21
+	WORD $0x4e34cdbd // fmla.4s v29, v13, v20
+	WORD $0x4ea9cd9c // fmls.4s v28, v12, v9
+	WORD $0x4ea8cd9b // fmls.4s v27, v12, v8
+	WORD $0x4ea4cd82 // fmls.4s v2, v12, v4
+	WORD $0x4ea0cd81 // fmls.4s v1, v12, v0
 	FLDPQ 128(R7), (F10, F9)
 	FLDPQ 160(R7), (F8, F4)
 	FMOVQ 96(R26), F0
-	WORD $0x4e33cc03 // fmla v3.4s, v0.4s, v19.4s
-	WORD $0x4e27cc1f // fmla v31.4s, v0.4s, v7.4s
+	WORD $0x4e33cc03 // fmla.4s v3, v0, v19
+	WORD $0x4e27cc1f // fmla.4s v31, v0, v7
 	FMOVQ 96(R26), F0
-	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
-	WORD $0x4e25cc1d // fmla v29.4s, v0.4s, v5.4s
+	WORD $0x4e26cc1e // fmla.4s v30, v0, v6
+	WORD $0x4e25cc1d // fmla.4s v29, v0, v5
 	FMOVQ 112(R26), F0
-	WORD $0x4eaacc1c // fmls v28.4s, v0.4s, v10.4s
-	WORD $0x4ea9cc1b // fmls v27.4s, v0.4s, v9.4s
+	WORD $0x4eaacc1c // fmls.4s v28, v0, v10
+	WORD $0x4ea9cc1b // fmls.4s v27, v0, v9
 	FMOVQ 112(R26), F0
-	WORD $0x4ea8cc02 // fmls v2.4s, v0.4s, v8.4s
-	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
-	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
-	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
-	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
-	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
-	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
-	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	WORD $0x4ea8cc02 // fmls.4s v2, v0, v8
+	WORD $0x4ea4cc01 // fmls.4s v1, v0, v4
+	WORD $0x4ea2d46a // fsub.4s v10, v3, v2
+	WORD $0x4ea1d7e9 // fsub.4s v9, v31, v1
+	WORD $0x4e3cd7c8 // fadd.4s v8, v30, v28
+	WORD $0x4e3bd7a4 // fadd.4s v4, v29, v27
+	WORD $0x4e22d463 // fadd.4s v3, v3, v2
+	WORD $0x4e21d7e2 // fadd.4s v2, v31, v1
+	WORD $0x4ebcd7c1 // fsub.4s v1, v30, v28
+	WORD $0x4ebbd7a0 // fsub.4s v0, v29, v27
 	ADD R0<<1, R5, R25
 	FSTPQ (F3, F2), (R25)
 	FSTPQ (F1, F0), 32(R25)
@@ -3045,48 +3045,48 @@ vector:
 	FSTPQ (F8, F4), 32(R16)
 	FLDPQ (R7), (F3, F2)
 	FLDPQ 32(R7), (F1, F0)
-	WORD $0x4e3acdb2 // fmla v18.4s, v13.4s, v26.4s
-	WORD $0x4e39cdb1 // fmla v17.4s, v13.4s, v25.4s
-	WORD $0x4e38cdb0 // fmla v16.4s, v13.4s, v24.4s
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	WORD $0x6e2cdc6b // fmul v11.4s, v3.4s, v12.4s
-	WORD $0x6e2cdc4a // fmul v10.4s, v2.4s, v12.4s
-	WORD $0x6e2cdc29 // fmul v9.4s, v1.4s, v12.4s
-	WORD $0x6e2cdc08 // fmul v8.4s, v0.4s, v12.4s
+	WORD $0x4e3acdb2 // fmla.4s v18, v13, v26
+	WORD $0x4e39cdb1 // fmla.4s v17, v13, v25
+	WORD $0x4e38cdb0 // fmla.4s v16, v13, v24
+	WORD $0x4e2bcdaf // fmla.4s v15, v13, v11
+	WORD $0x6e2cdc6b // fmul.4s v11, v3, v12
+	WORD $0x6e2cdc4a // fmul.4s v10, v2, v12
+	WORD $0x6e2cdc29 // fmul.4s v9, v1, v12
+	WORD $0x6e2cdc08 // fmul.4s v8, v0, v12
 	FLDPQ 64(R7), (F4, F3)
 	FLDPQ 96(R7), (F2, F1)
 	FMOVQ 96(R26), F0
-	WORD $0x4e37cc12 // fmla v18.4s, v0.4s, v23.4s
-	WORD $0x4e36cc11 // fmla v17.4s, v0.4s, v22.4s
+	WORD $0x4e37cc12 // fmla.4s v18, v0, v23
+	WORD $0x4e36cc11 // fmla.4s v17, v0, v22
 	FMOVQ 96(R26), F0
-	WORD $0x4e35cc10 // fmla v16.4s, v0.4s, v21.4s
-	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
+	WORD $0x4e35cc10 // fmla.4s v16, v0, v21
+	WORD $0x4e34cc0f // fmla.4s v15, v0, v20
 	FMOVQ 112(R26), F0
-	WORD $0x4ea4cc0b // fmls v11.4s, v0.4s, v4.4s
-	WORD $0x4ea3cc0a // fmls v10.4s, v0.4s, v3.4s
+	WORD $0x4ea4cc0b // fmls.4s v11, v0, v4
+	WORD $0x4ea3cc0a // fmls.4s v10, v0, v3
 	FMOVQ 112(R26), F0
-	WORD $0x4ea2cc09 // fmls v9.4s, v0.4s, v2.4s
-	WORD $0x4ea1cc08 // fmls v8.4s, v0.4s, v1.4s
+	WORD $0x4ea2cc09 // fmls.4s v9, v0, v2
+	WORD $0x4ea1cc08 // fmls.4s v8, v0, v1
 	FLDPQ 128(R7), (F4, F3)
 	FLDPQ 160(R7), (F2, F1)
 	FMOVQ 128(R26), F0
-	WORD $0x4e33cc12 // fmla v18.4s, v0.4s, v19.4s
-	WORD $0x4e27cc11 // fmla v17.4s, v0.4s, v7.4s
+	WORD $0x4e33cc12 // fmla.4s v18, v0, v19
+	WORD $0x4e27cc11 // fmla.4s v17, v0, v7
 	FMOVQ 128(R26), F0
-	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
-	WORD $0x4e25cc0f // fmla v15.4s, v0.4s, v5.4s
-	WORD $0x4e24cdcb // fmla v11.4s, v14.4s, v4.4s
-	WORD $0x4e23cdca // fmla v10.4s, v14.4s, v3.4s
-	WORD $0x4e22cdc9 // fmla v9.4s, v14.4s, v2.4s
-	WORD $0x4e21cdc8 // fmla v8.4s, v14.4s, v1.4s
-	WORD $0x4ea9d647 // fsub v7.4s, v18.4s, v9.4s
-	WORD $0x4ea8d626 // fsub v6.4s, v17.4s, v8.4s
-	WORD $0x4e2bd605 // fadd v5.4s, v16.4s, v11.4s
-	WORD $0x4e2ad5e4 // fadd v4.4s, v15.4s, v10.4s
-	WORD $0x4e29d643 // fadd v3.4s, v18.4s, v9.4s
-	WORD $0x4e28d622 // fadd v2.4s, v17.4s, v8.4s
-	WORD $0x4eabd601 // fsub v1.4s, v16.4s, v11.4s
-	WORD $0x4eaad5e0 // fsub v0.4s, v15.4s, v10.4s
+	WORD $0x4e26cc10 // fmla.4s v16, v0, v6
+	WORD $0x4e25cc0f // fmla.4s v15, v0, v5
+	WORD $0x4e24cdcb // fmla.4s v11, v14, v4
+	WORD $0x4e23cdca // fmla.4s v10, v14, v3
+	WORD $0x4e22cdc9 // fmla.4s v9, v14, v2
+	WORD $0x4e21cdc8 // fmla.4s v8, v14, v1
+	WORD $0x4ea9d647 // fsub.4s v7, v18, v9
+	WORD $0x4ea8d626 // fsub.4s v6, v17, v8
+	WORD $0x4e2bd605 // fadd.4s v5, v16, v11
+	WORD $0x4e2ad5e4 // fadd.4s v4, v15, v10
+	WORD $0x4e29d643 // fadd.4s v3, v18, v9
+	WORD $0x4e28d622 // fadd.4s v2, v17, v8
+	WORD $0x4eabd601 // fsub.4s v1, v16, v11
+	WORD $0x4eaad5e0 // fsub.4s v0, v15, v10
 	ADD R3, R5, R17
 	FSTPQ (F3, F2), (R17)
 	FSTPQ (F1, F0), 32(R17)
@@ -3133,109 +3133,109 @@ vector:
 	ADD R5<<1, R7, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d9 // fadd v25.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
-	WORD $0x4e20d48b // fadd v11.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4fa // fadd.4s v26, v7, v3
+	WORD $0x4e22d4d9 // fadd.4s v25, v6, v2
+	WORD $0x4e21d4b8 // fadd.4s v24, v5, v1
+	WORD $0x4e20d48b // fadd.4s v11, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R12)
 	FSTPQ (F1, F0), 32(R12)
-	WORD $0x4e3ad653 // fadd v19.4s, v18.4s, v26.4s
-	WORD $0x4e39d62a // fadd v10.4s, v17.4s, v25.4s
-	WORD $0x4e38d609 // fadd v9.4s, v16.4s, v24.4s
-	WORD $0x4e2bd5e8 // fadd v8.4s, v15.4s, v11.4s
+	WORD $0x4e3ad653 // fadd.4s v19, v18, v26
+	WORD $0x4e39d62a // fadd.4s v10, v17, v25
+	WORD $0x4e38d609 // fadd.4s v9, v16, v24
+	WORD $0x4e2bd5e8 // fadd.4s v8, v15, v11
 	ADD R5<<1, R4, R19
 	FLDPQ (R19), (F7, F6)
 	FLDPQ 32(R19), (F5, F4)
 	ADD R5, R7, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d4f7 // fadd v23.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d6 // fadd v22.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
-	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f7 // fadd.4s v23, v7, v3
+	WORD $0x4e22d4d6 // fadd.4s v22, v6, v2
+	WORD $0x4e21d4b5 // fadd.4s v21, v5, v1
+	WORD $0x4e20d494 // fadd.4s v20, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R12)
 	FSTPQ (F1, F0), 96(R12)
-	WORD $0x4e37d67b // fadd v27.4s, v19.4s, v23.4s
-	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
-	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
-	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	WORD $0x4e37d67b // fadd.4s v27, v19, v23
+	WORD $0x4e36d54a // fadd.4s v10, v10, v22
+	WORD $0x4e35d529 // fadd.4s v9, v9, v21
+	WORD $0x4e34d508 // fadd.4s v8, v8, v20
 	ADD R6, R4, R22
 	FLDPQ (R22), (F30, F29)
 	FLDPQ 32(R22), (F28, F4)
 	FLDPQ (R7), (F3, F2)
 	FLDPQ 32(R7), (F1, F0)
-	WORD $0x4e23d7d3 // fadd v19.4s, v30.4s, v3.4s
-	WORD $0x4e22d7a7 // fadd v7.4s, v29.4s, v2.4s
-	WORD $0x4e21d786 // fadd v6.4s, v28.4s, v1.4s
-	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
-	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
-	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
-	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d7d3 // fadd.4s v19, v30, v3
+	WORD $0x4e22d7a7 // fadd.4s v7, v29, v2
+	WORD $0x4e21d786 // fadd.4s v6, v28, v1
+	WORD $0x4e20d485 // fadd.4s v5, v4, v0
+	WORD $0x4ea3d7c3 // fsub.4s v3, v30, v3
+	WORD $0x4ea2d7a2 // fsub.4s v2, v29, v2
+	WORD $0x4ea1d781 // fsub.4s v1, v28, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R12)
 	FSTPQ (F1, F0), 160(R12)
-	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
-	WORD $0x4e27d542 // fadd v2.4s, v10.4s, v7.4s
-	WORD $0x4e26d521 // fadd v1.4s, v9.4s, v6.4s
-	WORD $0x4e25d500 // fadd v0.4s, v8.4s, v5.4s
+	WORD $0x4e33d763 // fadd.4s v3, v27, v19
+	WORD $0x4e27d542 // fadd.4s v2, v10, v7
+	WORD $0x4e26d521 // fadd.4s v1, v9, v6
+	WORD $0x4e25d500 // fadd.4s v0, v8, v5
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
 	FLDPQ (R12), (F8, F4)
 	FLDPQ 32(R12), (F2, F1)
 	FMOVQ 96(R26), F0
 	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4e3acc03 // fmla.4s v3, v0, v26
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	WORD $0x4e39cc1f // fmla.4s v31, v0, v25
 	FMOVQ 96(R26), F0
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1e // fmla.4s v30, v0, v24
 	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dd1c // fmul v28.4s, v8.4s, v0.4s
-	WORD $0x6e20dc9b // fmul v27.4s, v4.4s, v0.4s
+	WORD $0x6e20dd1c // fmul.4s v28, v8, v0
+	WORD $0x6e20dc9b // fmul.4s v27, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
 	FLDPQ 64(R12), (F10, F9)
 	FLDPQ 96(R12), (F8, F4)
 	FMOVQ 128(R26), F0
-	WORD $0x4e37cc03 // fmla v3.4s, v0.4s, v23.4s
-	WORD $0x4e36cc1f // fmla v31.4s, v0.4s, v22.4s
+	WORD $0x4e37cc03 // fmla.4s v3, v0, v23
+	WORD $0x4e36cc1f // fmla.4s v31, v0, v22
 	FMOVQ 128(R26), F0
-	WORD $0x4e35cc1e // fmla v30.4s, v0.4s, v21.4s
-	WORD $0x4e34cc1d // fmla v29.4s, v0.4s, v20.4s
-	WORD $0x4e2acddc // fmla v28.4s, v14.4s, v10.4s
-	WORD $0x4e29cddb // fmla v27.4s, v14.4s, v9.4s
-	WORD $0x4e28cdc2 // fmla v2.4s, v14.4s, v8.4s
-	WORD $0x4e24cdc1 // fmla v1.4s, v14.4s, v4.4s
+	WORD $0x4e35cc1e // fmla.4s v30, v0, v21
+	WORD $0x4e34cc1d // fmla.4s v29, v0, v20
+	WORD $0x4e2acddc // fmla.4s v28, v14, v10
+	WORD $0x4e29cddb // fmla.4s v27, v14, v9
+	WORD $0x4e28cdc2 // fmla.4s v2, v14, v8
+	WORD $0x4e24cdc1 // fmla.4s v1, v14, v4
 	FLDPQ 128(R12), (F9, F8)
 	FLDPQ 160(R12), (F4, F0)
-	WORD $0x4e33cda3 // fmla v3.4s, v13.4s, v19.4s
-	WORD $0x4e27cdbf // fmla v31.4s, v13.4s, v7.4s
-	WORD $0x4e26cdbe // fmla v30.4s, v13.4s, v6.4s
-	WORD $0x4e25cdbd // fmla v29.4s, v13.4s, v5.4s
-	WORD $0x4e29cd9c // fmla v28.4s, v12.4s, v9.4s
-	WORD $0x4e28cd9b // fmla v27.4s, v12.4s, v8.4s
-	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
-	WORD $0x4e20cd81 // fmla v1.4s, v12.4s, v0.4s
-	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
-	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
-	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
-	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
-	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
-	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	WORD $0x4e33cda3 // fmla.4s v3, v13, v19
+	WORD $0x4e27cdbf // fmla.4s v31, v13, v7
+	WORD $0x4e26cdbe // fmla.4s v30, v13, v6
+	WORD $0x4e25cdbd // fmla.4s v29, v13, v5
+	WORD $0x4e29cd9c // fmla.4s v28, v12, v9
+	WORD $0x4e28cd9b // fmla.4s v27, v12, v8
+	WORD $0x4e24cd82 // fmla.4s v2, v12, v4
+	WORD $0x4e20cd81 // fmla.4s v1, v12, v0
+	WORD $0x4ea2d46a // fsub.4s v10, v3, v2
+	WORD $0x4ea1d7e9 // fsub.4s v9, v31, v1
+	WORD $0x4e3cd7c8 // fadd.4s v8, v30, v28
+	WORD $0x4e3bd7a4 // fadd.4s v4, v29, v27
+	WORD $0x4e22d463 // fadd.4s v3, v3, v2
+	WORD $0x4e21d7e2 // fadd.4s v2, v31, v1
+	WORD $0x4ebcd7c1 // fsub.4s v1, v30, v28
+	WORD $0x4ebbd7a0 // fsub.4s v0, v29, v27
 	ADD R8, R0, R23
 	FSTPQ (F3, F2), (R23)
 	ADD R8, R1, R24
@@ -3248,50 +3248,50 @@ vector:
 	FLDPQ 32(R12), (F2, F1)
 	FMOVQ 128(R26), F0
 	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4e3acc03 // fmla.4s v3, v0, v26
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	WORD $0x4e39cc1f // fmla.4s v31, v0, v25
 	FMOVQ 128(R26), F0
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1e // fmla.4s v30, v0, v24
 	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
-	WORD $0x6e2edd1c // fmul v28.4s, v8.4s, v14.4s
-	WORD $0x6e2edc9b // fmul v27.4s, v4.4s, v14.4s
-	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
-	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
+	WORD $0x6e2edd1c // fmul.4s v28, v8, v14
+	WORD $0x6e2edc9b // fmul.4s v27, v4, v14
+	WORD $0x6e2edc42 // fmul.4s v2, v2, v14
+	WORD $0x6e2edc21 // fmul.4s v1, v1, v14
 	FLDPQ 64(R12), (F9, F8)
 	FLDPQ 96(R12), (F4, F0)
-	WORD $0x4e37cda3 // fmla v3.4s, v13.4s, v23.4s
-	WORD $0x4e36cdbf // fmla v31.4s, v13.4s, v22.4s
-	WORD $0x4e35cdbe // fmla v30.4s, v13.4s, v21.4s
-	WORD $0x4e34cdbd // fmla v29.4s, v13.4s, v20.4s
-	WORD $0x4ea9cd9c // fmls v28.4s, v12.4s, v9.4s
-	WORD $0x4ea8cd9b // fmls v27.4s, v12.4s, v8.4s
-	WORD $0x4ea4cd82 // fmls v2.4s, v12.4s, v4.4s
-	WORD $0x4ea0cd81 // fmls v1.4s, v12.4s, v0.4s
+	WORD $0x4e37cda3 // fmla.4s v3, v13, v23
+	WORD $0x4e36cdbf // fmla.4s v31, v13, v22
+	WORD $0x4e35cdbe // fmla.4s v30, v13, v21
+	WORD $0x4e34cdbd // fmla.4s v29, v13, v20
+	WORD $0x4ea9cd9c // fmls.4s v28, v12, v9
+	WORD $0x4ea8cd9b // fmls.4s v27, v12, v8
+	WORD $0x4ea4cd82 // fmls.4s v2, v12, v4
+	WORD $0x4ea0cd81 // fmls.4s v1, v12, v0
 	FLDPQ 128(R12), (F10, F9)
 	FLDPQ 160(R12), (F8, F4)
 	FMOVQ 96(R26), F0
-	WORD $0x4e33cc03 // fmla v3.4s, v0.4s, v19.4s
-	WORD $0x4e27cc1f // fmla v31.4s, v0.4s, v7.4s
+	WORD $0x4e33cc03 // fmla.4s v3, v0, v19
+	WORD $0x4e27cc1f // fmla.4s v31, v0, v7
 	FMOVQ 96(R26), F0
-	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
-	WORD $0x4e25cc1d // fmla v29.4s, v0.4s, v5.4s
+	WORD $0x4e26cc1e // fmla.4s v30, v0, v6
+	WORD $0x4e25cc1d // fmla.4s v29, v0, v5
 	FMOVQ 112(R26), F0
-	WORD $0x4eaacc1c // fmls v28.4s, v0.4s, v10.4s
-	WORD $0x4ea9cc1b // fmls v27.4s, v0.4s, v9.4s
+	WORD $0x4eaacc1c // fmls.4s v28, v0, v10
+	WORD $0x4ea9cc1b // fmls.4s v27, v0, v9
 	FMOVQ 112(R26), F0
-	WORD $0x4ea8cc02 // fmls v2.4s, v0.4s, v8.4s
-	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
-	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
-	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
-	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
-	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
-	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
-	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	WORD $0x4ea8cc02 // fmls.4s v2, v0, v8
+	WORD $0x4ea4cc01 // fmls.4s v1, v0, v4
+	WORD $0x4ea2d46a // fsub.4s v10, v3, v2
+	WORD $0x4ea1d7e9 // fsub.4s v9, v31, v1
+	WORD $0x4e3cd7c8 // fadd.4s v8, v30, v28
+	WORD $0x4e3bd7a4 // fadd.4s v4, v29, v27
+	WORD $0x4e22d463 // fadd.4s v3, v3, v2
+	WORD $0x4e21d7e2 // fadd.4s v2, v31, v1
+	WORD $0x4ebcd7c1 // fsub.4s v1, v30, v28
+	WORD $0x4ebbd7a0 // fsub.4s v0, v29, v27
 	ADD R8<<1, R0, R17
 	FSTPQ (F3, F2), (R17)
 	ADD R8<<1, R1, R19
@@ -3302,48 +3302,48 @@ vector:
 	FSTPQ (F8, F4), (R22)
 	FLDPQ (R12), (F3, F2)
 	FLDPQ 32(R12), (F1, F0)
-	WORD $0x4e3acdb2 // fmla v18.4s, v13.4s, v26.4s
-	WORD $0x4e39cdb1 // fmla v17.4s, v13.4s, v25.4s
-	WORD $0x4e38cdb0 // fmla v16.4s, v13.4s, v24.4s
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	WORD $0x6e2cdc6b // fmul v11.4s, v3.4s, v12.4s
-	WORD $0x6e2cdc4a // fmul v10.4s, v2.4s, v12.4s
-	WORD $0x6e2cdc29 // fmul v9.4s, v1.4s, v12.4s
-	WORD $0x6e2cdc08 // fmul v8.4s, v0.4s, v12.4s
+	WORD $0x4e3acdb2 // fmla.4s v18, v13, v26
+	WORD $0x4e39cdb1 // fmla.4s v17, v13, v25
+	WORD $0x4e38cdb0 // fmla.4s v16, v13, v24
+	WORD $0x4e2bcdaf // fmla.4s v15, v13, v11
+	WORD $0x6e2cdc6b // fmul.4s v11, v3, v12
+	WORD $0x6e2cdc4a // fmul.4s v10, v2, v12
+	WORD $0x6e2cdc29 // fmul.4s v9, v1, v12
+	WORD $0x6e2cdc08 // fmul.4s v8, v0, v12
 	FLDPQ 64(R12), (F4, F3)
 	FLDPQ 96(R12), (F2, F1)
 	FMOVQ 96(R26), F0
-	WORD $0x4e37cc12 // fmla v18.4s, v0.4s, v23.4s
-	WORD $0x4e36cc11 // fmla v17.4s, v0.4s, v22.4s
+	WORD $0x4e37cc12 // fmla.4s v18, v0, v23
+	WORD $0x4e36cc11 // fmla.4s v17, v0, v22
 	FMOVQ 96(R26), F0
-	WORD $0x4e35cc10 // fmla v16.4s, v0.4s, v21.4s
-	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
+	WORD $0x4e35cc10 // fmla.4s v16, v0, v21
+	WORD $0x4e34cc0f // fmla.4s v15, v0, v20
 	FMOVQ 112(R26), F0
-	WORD $0x4ea4cc0b // fmls v11.4s, v0.4s, v4.4s
-	WORD $0x4ea3cc0a // fmls v10.4s, v0.4s, v3.4s
+	WORD $0x4ea4cc0b // fmls.4s v11, v0, v4
+	WORD $0x4ea3cc0a // fmls.4s v10, v0, v3
 	FMOVQ 112(R26), F0
-	WORD $0x4ea2cc09 // fmls v9.4s, v0.4s, v2.4s
-	WORD $0x4ea1cc08 // fmls v8.4s, v0.4s, v1.4s
+	WORD $0x4ea2cc09 // fmls.4s v9, v0, v2
+	WORD $0x4ea1cc08 // fmls.4s v8, v0, v1
 	FLDPQ 128(R12), (F4, F3)
 	FLDPQ 160(R12), (F2, F1)
 	FMOVQ 128(R26), F0
-	WORD $0x4e33cc12 // fmla v18.4s, v0.4s, v19.4s
-	WORD $0x4e27cc11 // fmla v17.4s, v0.4s, v7.4s
+	WORD $0x4e33cc12 // fmla.4s v18, v0, v19
+	WORD $0x4e27cc11 // fmla.4s v17, v0, v7
 	FMOVQ 128(R26), F0
-	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
-	WORD $0x4e25cc0f // fmla v15.4s, v0.4s, v5.4s
-	WORD $0x4e24cdcb // fmla v11.4s, v14.4s, v4.4s
-	WORD $0x4e23cdca // fmla v10.4s, v14.4s, v3.4s
-	WORD $0x4e22cdc9 // fmla v9.4s, v14.4s, v2.4s
-	WORD $0x4e21cdc8 // fmla v8.4s, v14.4s, v1.4s
-	WORD $0x4ea9d647 // fsub v7.4s, v18.4s, v9.4s
-	WORD $0x4ea8d626 // fsub v6.4s, v17.4s, v8.4s
-	WORD $0x4e2bd605 // fadd v5.4s, v16.4s, v11.4s
-	WORD $0x4e2ad5e4 // fadd v4.4s, v15.4s, v10.4s
-	WORD $0x4e29d643 // fadd v3.4s, v18.4s, v9.4s
-	WORD $0x4e28d622 // fadd v2.4s, v17.4s, v8.4s
-	WORD $0x4eabd601 // fsub v1.4s, v16.4s, v11.4s
-	WORD $0x4eaad5e0 // fsub v0.4s, v15.4s, v10.4s
+	WORD $0x4e26cc10 // fmla.4s v16, v0, v6
+	WORD $0x4e25cc0f // fmla.4s v15, v0, v5
+	WORD $0x4e24cdcb // fmla.4s v11, v14, v4
+	WORD $0x4e23cdca // fmla.4s v10, v14, v3
+	WORD $0x4e22cdc9 // fmla.4s v9, v14, v2
+	WORD $0x4e21cdc8 // fmla.4s v8, v14, v1
+	WORD $0x4ea9d647 // fsub.4s v7, v18, v9
+	WORD $0x4ea8d626 // fsub.4s v6, v17, v8
+	WORD $0x4e2bd605 // fadd.4s v5, v16, v11
+	WORD $0x4e2ad5e4 // fadd.4s v4, v15, v10
+	WORD $0x4e29d643 // fadd.4s v3, v18, v9
+	WORD $0x4e28d622 // fadd.4s v2, v17, v8
+	WORD $0x4eabd601 // fsub.4s v1, v16, v11
+	WORD $0x4eaad5e0 // fsub.4s v0, v15, v10
 	ADD R9, R0, R23
 	FSTPQ (F3, F2), (R23)
 	ADD R9, R1, R24
@@ -3397,142 +3397,142 @@ vector:
 	ADD R4<<1, R6, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d56f // fadd v15.4s, v11.4s, v3.4s
-	WORD $0x4e22d54e // fadd v14.4s, v10.4s, v2.4s
-	WORD $0x4e21d4cd // fadd v13.4s, v6.4s, v1.4s
-	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
-	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
-	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
-	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d56f // fadd.4s v15, v11, v3
+	WORD $0x4e22d54e // fadd.4s v14, v10, v2
+	WORD $0x4e21d4cd // fadd.4s v13, v6, v1
+	WORD $0x4e20d485 // fadd.4s v5, v4, v0
+	WORD $0x4ea3d563 // fsub.4s v3, v11, v3
+	WORD $0x4ea2d542 // fsub.4s v2, v10, v2
+	WORD $0x4ea1d4c1 // fsub.4s v1, v6, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R10)
 	FSTPQ (F1, F0), 32(R10)
-	WORD $0x4e2fd678 // fadd v24.4s, v19.4s, v15.4s
-	WORD $0x4e2ed65a // fadd v26.4s, v18.4s, v14.4s
-	WORD $0x4e2dd639 // fadd v25.4s, v17.4s, v13.4s
-	WORD $0x4e25d60c // fadd v12.4s, v16.4s, v5.4s
+	WORD $0x4e2fd678 // fadd.4s v24, v19, v15
+	WORD $0x4e2ed65a // fadd.4s v26, v18, v14
+	WORD $0x4e2dd639 // fadd.4s v25, v17, v13
+	WORD $0x4e25d60c // fadd.4s v12, v16, v5
 	ADD R4<<1, R3, R19
 	FLDPQ (R19), (F11, F10)
 	FLDPQ 32(R19), (F6, F4)
 	ADD R4, R6, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d577 // fadd v23.4s, v11.4s, v3.4s
-	WORD $0x4e22d556 // fadd v22.4s, v10.4s, v2.4s
-	WORD $0x4e21d4d5 // fadd v21.4s, v6.4s, v1.4s
-	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
-	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
-	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
-	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d577 // fadd.4s v23, v11, v3
+	WORD $0x4e22d556 // fadd.4s v22, v10, v2
+	WORD $0x4e21d4d5 // fadd.4s v21, v6, v1
+	WORD $0x4e20d494 // fadd.4s v20, v4, v0
+	WORD $0x4ea3d563 // fsub.4s v3, v11, v3
+	WORD $0x4ea2d542 // fsub.4s v2, v10, v2
+	WORD $0x4ea1d4c1 // fsub.4s v1, v6, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R10)
 	FSTPQ (F1, F0), 96(R10)
-	WORD $0x4e37d718 // fadd v24.4s, v24.4s, v23.4s
-	WORD $0x4e36d75b // fadd v27.4s, v26.4s, v22.4s
-	WORD $0x4e35d73a // fadd v26.4s, v25.4s, v21.4s
-	WORD $0x4e34d599 // fadd v25.4s, v12.4s, v20.4s
+	WORD $0x4e37d718 // fadd.4s v24, v24, v23
+	WORD $0x4e36d75b // fadd.4s v27, v26, v22
+	WORD $0x4e35d73a // fadd.4s v26, v25, v21
+	WORD $0x4e34d599 // fadd.4s v25, v12, v20
 	ADD R5, R3, R22
 	FLDPQ (R22), (F30, F29)
 	FLDPQ 32(R22), (F28, F4)
 	FLDPQ (R6), (F3, F2)
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x4e23d7cc // fadd v12.4s, v30.4s, v3.4s
-	WORD $0x4e22d7ab // fadd v11.4s, v29.4s, v2.4s
-	WORD $0x4e21d78a // fadd v10.4s, v28.4s, v1.4s
-	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
-	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
-	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
-	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d7cc // fadd.4s v12, v30, v3
+	WORD $0x4e22d7ab // fadd.4s v11, v29, v2
+	WORD $0x4e21d78a // fadd.4s v10, v28, v1
+	WORD $0x4e20d486 // fadd.4s v6, v4, v0
+	WORD $0x4ea3d7c3 // fsub.4s v3, v30, v3
+	WORD $0x4ea2d7a2 // fsub.4s v2, v29, v2
+	WORD $0x4ea1d781 // fsub.4s v1, v28, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R10)
 	FSTPQ (F1, F0), 160(R10)
-	WORD $0x4e2cd718 // fadd v24.4s, v24.4s, v12.4s
-	WORD $0x4e2bd764 // fadd v4.4s, v27.4s, v11.4s
-	WORD $0x4e2ad743 // fadd v3.4s, v26.4s, v10.4s
-	WORD $0x4e26d722 // fadd v2.4s, v25.4s, v6.4s
+	WORD $0x4e2cd718 // fadd.4s v24, v24, v12
+	WORD $0x4e2bd764 // fadd.4s v4, v27, v11
+	WORD $0x4e2ad743 // fadd.4s v3, v26, v10
+	WORD $0x4e26d722 // fadd.4s v2, v25, v6
 	FLDPQ 192(R10), (F1, F0)
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21df18 // fmul.4s v24, v24, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e813b03 // zip1.4s v3, v24, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e817b01 // zip2.4s v1, v24, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
 	FLDPQ (R10), (F3, F4)
 	FLDPQ 32(R10), (F2, F1)
 	FMOVQ 96(R26), F0
 	WORD $0x4eb31e7c // mov v28.16b, v19.16b
-	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4e2fcc1c // fmla.4s v28, v0, v15
 	WORD $0x4eb21e5b // mov v27.16b, v18.16b
-	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	WORD $0x4e2ecc1b // fmla.4s v27, v0, v14
 	FMOVQ 96(R26), F0
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4e2dcc1f // fmla.4s v31, v0, v13
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
+	WORD $0x4e25cc1e // fmla.4s v30, v0, v5
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x6e20dc9d // fmul v29.4s, v4.4s, v0.4s
+	WORD $0x6e20dc63 // fmul.4s v3, v3, v0
+	WORD $0x6e20dc9d // fmul.4s v29, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
 	FLDPQ 64(R10), (F26, F25)
 	FLDPQ 96(R10), (F24, F4)
 	FMOVQ 128(R26), F0
-	WORD $0x4e37cc1c // fmla v28.4s, v0.4s, v23.4s
-	WORD $0x4e36cc1b // fmla v27.4s, v0.4s, v22.4s
+	WORD $0x4e37cc1c // fmla.4s v28, v0, v23
+	WORD $0x4e36cc1b // fmla.4s v27, v0, v22
 	FMOVQ 128(R26), F0
-	WORD $0x4e35cc1f // fmla v31.4s, v0.4s, v21.4s
-	WORD $0x4e34cc1e // fmla v30.4s, v0.4s, v20.4s
-	WORD $0x4e3acd23 // fmla v3.4s, v9.4s, v26.4s
-	WORD $0x4e39cd3d // fmla v29.4s, v9.4s, v25.4s
-	WORD $0x4e38cd22 // fmla v2.4s, v9.4s, v24.4s
-	WORD $0x4e24cd21 // fmla v1.4s, v9.4s, v4.4s
+	WORD $0x4e35cc1f // fmla.4s v31, v0, v21
+	WORD $0x4e34cc1e // fmla.4s v30, v0, v20
+	WORD $0x4e3acd23 // fmla.4s v3, v9, v26
+	WORD $0x4e39cd3d // fmla.4s v29, v9, v25
+	WORD $0x4e38cd22 // fmla.4s v2, v9, v24
+	WORD $0x4e24cd21 // fmla.4s v1, v9, v4
 	FLDPQ 128(R10), (F25, F24)
 	FLDPQ 160(R10), (F4, F0)
-	WORD $0x4e2ccd1c // fmla v28.4s, v8.4s, v12.4s
-	WORD $0x4e2bcd1b // fmla v27.4s, v8.4s, v11.4s
-	WORD $0x4e2acd1f // fmla v31.4s, v8.4s, v10.4s
-	WORD $0x4e26cd1e // fmla v30.4s, v8.4s, v6.4s
-	WORD $0x4e39cce3 // fmla v3.4s, v7.4s, v25.4s
-	WORD $0x4e38ccfd // fmla v29.4s, v7.4s, v24.4s
-	WORD $0x4e24cce2 // fmla v2.4s, v7.4s, v4.4s
-	WORD $0x4e20cce1 // fmla v1.4s, v7.4s, v0.4s
-	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
-	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
-	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
-	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
-	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
-	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
-	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
-	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	WORD $0x4e2ccd1c // fmla.4s v28, v8, v12
+	WORD $0x4e2bcd1b // fmla.4s v27, v8, v11
+	WORD $0x4e2acd1f // fmla.4s v31, v8, v10
+	WORD $0x4e26cd1e // fmla.4s v30, v8, v6
+	WORD $0x4e39cce3 // fmla.4s v3, v7, v25
+	WORD $0x4e38ccfd // fmla.4s v29, v7, v24
+	WORD $0x4e24cce2 // fmla.4s v2, v7, v4
+	WORD $0x4e20cce1 // fmla.4s v1, v7, v0
+	WORD $0x4ea2d798 // fsub.4s v24, v28, v2
+	WORD $0x4ea1d764 // fsub.4s v4, v27, v1
+	WORD $0x4e23d7fa // fadd.4s v26, v31, v3
+	WORD $0x4e3dd7d9 // fadd.4s v25, v30, v29
+	WORD $0x4e22d79c // fadd.4s v28, v28, v2
+	WORD $0x4e21d77b // fadd.4s v27, v27, v1
+	WORD $0x4ea3d7e3 // fsub.4s v3, v31, v3
+	WORD $0x4ebdd7c2 // fsub.4s v2, v30, v29
 	FLDPQ 192(R10), (F1, F0)
-	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
-	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	WORD $0x6e21df9c // fmul.4s v28, v28, v1
+	WORD $0x6e20df7b // fmul.4s v27, v27, v0
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
-	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
-	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
-	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e813b83 // zip1.4s v3, v28, v1
+	WORD $0x4e803b62 // zip1.4s v2, v27, v0
+	WORD $0x4e817b81 // zip2.4s v1, v28, v1
+	WORD $0x4e807b60 // zip2.4s v0, v27, v0
 	ADD R7, R0, R23
 	FSTPQ (F3, F1), (R23)
 	FSTPQ (F2, F0), 32(R23)
 	FLDPQ 192(R10), (F1, F0)
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21df18 // fmul.4s v24, v24, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
-	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
-	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21df41 // fmul.4s v1, v26, v1
+	WORD $0x6e20df20 // fmul.4s v0, v25, v0
+	WORD $0x4e813b03 // zip1.4s v3, v24, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e817b01 // zip2.4s v1, v24, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7<<1, R9, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
@@ -3540,143 +3540,143 @@ vector:
 	FLDPQ 32(R10), (F2, F1)
 	FMOVQ 128(R26), F0
 	WORD $0x4eb31e7c // mov v28.16b, v19.16b
-	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4e2fcc1c // fmla.4s v28, v0, v15
 	WORD $0x4eb21e5b // mov v27.16b, v18.16b
-	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	WORD $0x4e2ecc1b // fmla.4s v27, v0, v14
 	FMOVQ 128(R26), F0
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4e2dcc1f // fmla.4s v31, v0, v13
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
-	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
-	WORD $0x6e29dc9d // fmul v29.4s, v4.4s, v9.4s
-	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	WORD $0x4e25cc1e // fmla.4s v30, v0, v5
+	WORD $0x6e29dc63 // fmul.4s v3, v3, v9
+	WORD $0x6e29dc9d // fmul.4s v29, v4, v9
+	WORD $0x6e29dc42 // fmul.4s v2, v2, v9
+	WORD $0x6e29dc21 // fmul.4s v1, v1, v9
 	FLDPQ 64(R10), (F25, F24)
 	FLDPQ 96(R10), (F4, F0)
-	WORD $0x4e37cd1c // fmla v28.4s, v8.4s, v23.4s
-	WORD $0x4e36cd1b // fmla v27.4s, v8.4s, v22.4s
-	WORD $0x4e35cd1f // fmla v31.4s, v8.4s, v21.4s
-	WORD $0x4e34cd1e // fmla v30.4s, v8.4s, v20.4s
-	WORD $0x4eb9cce3 // fmls v3.4s, v7.4s, v25.4s
-	WORD $0x4eb8ccfd // fmls v29.4s, v7.4s, v24.4s
-	WORD $0x4ea4cce2 // fmls v2.4s, v7.4s, v4.4s
-	WORD $0x4ea0cce1 // fmls v1.4s, v7.4s, v0.4s
+	WORD $0x4e37cd1c // fmla.4s v28, v8, v23
+	WORD $0x4e36cd1b // fmla.4s v27, v8, v22
+	WORD $0x4e35cd1f // fmla.4s v31, v8, v21
+	WORD $0x4e34cd1e // fmla.4s v30, v8, v20
+	WORD $0x4eb9cce3 // fmls.4s v3, v7, v25
+	WORD $0x4eb8ccfd // fmls.4s v29, v7, v24
+	WORD $0x4ea4cce2 // fmls.4s v2, v7, v4
+	WORD $0x4ea0cce1 // fmls.4s v1, v7, v0
 	FLDPQ 128(R10), (F26, F25)
 	FLDPQ 160(R10), (F24, F4)
 	FMOVQ 96(R26), F0
-	WORD $0x4e2ccc1c // fmla v28.4s, v0.4s, v12.4s
-	WORD $0x4e2bcc1b // fmla v27.4s, v0.4s, v11.4s
+	WORD $0x4e2ccc1c // fmla.4s v28, v0, v12
+	WORD $0x4e2bcc1b // fmla.4s v27, v0, v11
 	FMOVQ 96(R26), F0
-	WORD $0x4e2acc1f // fmla v31.4s, v0.4s, v10.4s
-	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
+	WORD $0x4e2acc1f // fmla.4s v31, v0, v10
+	WORD $0x4e26cc1e // fmla.4s v30, v0, v6
 	FMOVQ 112(R26), F0
-	WORD $0x4ebacc03 // fmls v3.4s, v0.4s, v26.4s
-	WORD $0x4eb9cc1d // fmls v29.4s, v0.4s, v25.4s
+	WORD $0x4ebacc03 // fmls.4s v3, v0, v26
+	WORD $0x4eb9cc1d // fmls.4s v29, v0, v25
 	FMOVQ 112(R26), F0
-	WORD $0x4eb8cc02 // fmls v2.4s, v0.4s, v24.4s
-	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
-	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
-	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
-	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
-	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
-	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
-	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
-	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
-	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	WORD $0x4eb8cc02 // fmls.4s v2, v0, v24
+	WORD $0x4ea4cc01 // fmls.4s v1, v0, v4
+	WORD $0x4ea2d798 // fsub.4s v24, v28, v2
+	WORD $0x4ea1d764 // fsub.4s v4, v27, v1
+	WORD $0x4e23d7fa // fadd.4s v26, v31, v3
+	WORD $0x4e3dd7d9 // fadd.4s v25, v30, v29
+	WORD $0x4e22d79c // fadd.4s v28, v28, v2
+	WORD $0x4e21d77b // fadd.4s v27, v27, v1
+	WORD $0x4ea3d7e3 // fsub.4s v3, v31, v3
+	WORD $0x4ebdd7c2 // fsub.4s v2, v30, v29
 	FLDPQ 192(R10), (F1, F0)
-	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
-	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	WORD $0x6e21df9c // fmul.4s v28, v28, v1
+	WORD $0x6e20df7b // fmul.4s v27, v27, v0
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
-	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
-	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
-	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e813b83 // zip1.4s v3, v28, v1
+	WORD $0x4e803b62 // zip1.4s v2, v27, v0
+	WORD $0x4e817b81 // zip2.4s v1, v28, v1
+	WORD $0x4e807b60 // zip2.4s v0, v27, v0
 	ADD R7<<1, R0, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
 	FLDPQ 192(R10), (F1, F0)
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21df18 // fmul.4s v24, v24, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
-	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
-	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21df41 // fmul.4s v1, v26, v1
+	WORD $0x6e20df20 // fmul.4s v0, v25, v0
+	WORD $0x4e813b03 // zip1.4s v3, v24, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e817b01 // zip2.4s v1, v24, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7, R9, R16
 	FSTPQ (F3, F1), (R16)
 	FSTPQ (F2, F0), 32(R16)
 	FLDPQ (R10), (F3, F2)
 	FLDPQ 32(R10), (F1, F0)
-	WORD $0x4e2fcd13 // fmla v19.4s, v8.4s, v15.4s
-	WORD $0x4e2ecd12 // fmla v18.4s, v8.4s, v14.4s
-	WORD $0x4e2dcd11 // fmla v17.4s, v8.4s, v13.4s
-	WORD $0x4e25cd10 // fmla v16.4s, v8.4s, v5.4s
-	WORD $0x6e27dc6f // fmul v15.4s, v3.4s, v7.4s
-	WORD $0x6e27dc4e // fmul v14.4s, v2.4s, v7.4s
-	WORD $0x6e27dc25 // fmul v5.4s, v1.4s, v7.4s
-	WORD $0x6e27dc0d // fmul v13.4s, v0.4s, v7.4s
+	WORD $0x4e2fcd13 // fmla.4s v19, v8, v15
+	WORD $0x4e2ecd12 // fmla.4s v18, v8, v14
+	WORD $0x4e2dcd11 // fmla.4s v17, v8, v13
+	WORD $0x4e25cd10 // fmla.4s v16, v8, v5
+	WORD $0x6e27dc6f // fmul.4s v15, v3, v7
+	WORD $0x6e27dc4e // fmul.4s v14, v2, v7
+	WORD $0x6e27dc25 // fmul.4s v5, v1, v7
+	WORD $0x6e27dc0d // fmul.4s v13, v0, v7
 	FLDPQ 64(R10), (F4, F3)
 	FLDPQ 96(R10), (F2, F1)
 	FMOVQ 96(R26), F0
-	WORD $0x4e37cc13 // fmla v19.4s, v0.4s, v23.4s
-	WORD $0x4e36cc12 // fmla v18.4s, v0.4s, v22.4s
+	WORD $0x4e37cc13 // fmla.4s v19, v0, v23
+	WORD $0x4e36cc12 // fmla.4s v18, v0, v22
 	FMOVQ 96(R26), F0
-	WORD $0x4e35cc11 // fmla v17.4s, v0.4s, v21.4s
-	WORD $0x4e34cc10 // fmla v16.4s, v0.4s, v20.4s
+	WORD $0x4e35cc11 // fmla.4s v17, v0, v21
+	WORD $0x4e34cc10 // fmla.4s v16, v0, v20
 	FMOVQ 112(R26), F0
-	WORD $0x4ea4cc0f // fmls v15.4s, v0.4s, v4.4s
-	WORD $0x4ea3cc0e // fmls v14.4s, v0.4s, v3.4s
+	WORD $0x4ea4cc0f // fmls.4s v15, v0, v4
+	WORD $0x4ea3cc0e // fmls.4s v14, v0, v3
 	FMOVQ 112(R26), F0
-	WORD $0x4ea2cc05 // fmls v5.4s, v0.4s, v2.4s
-	WORD $0x4ea1cc0d // fmls v13.4s, v0.4s, v1.4s
+	WORD $0x4ea2cc05 // fmls.4s v5, v0, v2
+	WORD $0x4ea1cc0d // fmls.4s v13, v0, v1
 	FLDPQ 128(R10), (F4, F3)
 	FLDPQ 160(R10), (F2, F1)
 	FMOVQ 128(R26), F0
-	WORD $0x4e2ccc13 // fmla v19.4s, v0.4s, v12.4s
-	WORD $0x4e2bcc12 // fmla v18.4s, v0.4s, v11.4s
+	WORD $0x4e2ccc13 // fmla.4s v19, v0, v12
+	WORD $0x4e2bcc12 // fmla.4s v18, v0, v11
 	FMOVQ 128(R26), F0
-	WORD $0x4e2acc11 // fmla v17.4s, v0.4s, v10.4s
-	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
-	WORD $0x4e24cd2f // fmla v15.4s, v9.4s, v4.4s
-	WORD $0x4e23cd2e // fmla v14.4s, v9.4s, v3.4s
-	WORD $0x4e22cd25 // fmla v5.4s, v9.4s, v2.4s
-	WORD $0x4e21cd2d // fmla v13.4s, v9.4s, v1.4s
-	WORD $0x4ea5d66c // fsub v12.4s, v19.4s, v5.4s
-	WORD $0x4eadd64b // fsub v11.4s, v18.4s, v13.4s
-	WORD $0x4e2fd62a // fadd v10.4s, v17.4s, v15.4s
-	WORD $0x4e2ed606 // fadd v6.4s, v16.4s, v14.4s
-	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
-	WORD $0x4e2dd644 // fadd v4.4s, v18.4s, v13.4s
-	WORD $0x4eafd623 // fsub v3.4s, v17.4s, v15.4s
-	WORD $0x4eaed602 // fsub v2.4s, v16.4s, v14.4s
+	WORD $0x4e2acc11 // fmla.4s v17, v0, v10
+	WORD $0x4e26cc10 // fmla.4s v16, v0, v6
+	WORD $0x4e24cd2f // fmla.4s v15, v9, v4
+	WORD $0x4e23cd2e // fmla.4s v14, v9, v3
+	WORD $0x4e22cd25 // fmla.4s v5, v9, v2
+	WORD $0x4e21cd2d // fmla.4s v13, v9, v1
+	WORD $0x4ea5d66c // fsub.4s v12, v19, v5
+	WORD $0x4eadd64b // fsub.4s v11, v18, v13
+	WORD $0x4e2fd62a // fadd.4s v10, v17, v15
+	WORD $0x4e2ed606 // fadd.4s v6, v16, v14
+	WORD $0x4e25d665 // fadd.4s v5, v19, v5
+	WORD $0x4e2dd644 // fadd.4s v4, v18, v13
+	WORD $0x4eafd623 // fsub.4s v3, v17, v15
+	WORD $0x4eaed602 // fsub.4s v2, v16, v14
 	FLDPQ 192(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R8, R0, R17
 	FSTPQ (F3, F1), (R17)
 	FSTPQ (F2, F0), 32(R17)
 	FLDPQ 192(R10), (F1, F0)
-	WORD $0x6e21dd85 // fmul v5.4s, v12.4s, v1.4s
-	WORD $0x6e20dd64 // fmul v4.4s, v11.4s, v0.4s
+	WORD $0x6e21dd85 // fmul.4s v5, v12, v1
+	WORD $0x6e20dd64 // fmul.4s v4, v11, v0
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x6e21dd41 // fmul v1.4s, v10.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dd41 // fmul.4s v1, v10, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R9)
 	FSTPQ (F2, F0), 32(R9)
 	ADD $64, R3, R3
@@ -3716,155 +3716,155 @@ TEXT ·first8(SB), NOSPLIT, $384-68
 position:
 	FLDPQ (R0), (F3, F2)
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x4e811869 // uzp1 v9.4s, v3.4s, v1.4s
-	WORD $0x4e801848 // uzp1 v8.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811869 // uzp1.4s v9, v3, v1
+	WORD $0x4e801848 // uzp1.4s v8, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c67 // eor v7.16b, v3.16b, v1.16b
-	WORD $0x6e201c46 // eor v6.16b, v2.16b, v0.16b
+	WORD $0x6e211c67 // eor.16b v7, v3, v1
+	WORD $0x6e201c46 // eor.16b v6, v2, v0
 	FLDPQ (R3), (F3, F2)
 	FLDPQ 32(R3), (F1, F0)
-	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811865 // uzp1.4s v5, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e25d536 // fadd v22.4s, v9.4s, v5.4s
-	WORD $0x4e24d515 // fadd v21.4s, v8.4s, v4.4s
-	WORD $0x4e21d4f4 // fadd v20.4s, v7.4s, v1.4s
-	WORD $0x4e20d4d9 // fadd v25.4s, v6.4s, v0.4s
-	WORD $0x4ea5d523 // fsub v3.4s, v9.4s, v5.4s
-	WORD $0x4ea4d502 // fsub v2.4s, v8.4s, v4.4s
-	WORD $0x4ea1d4e1 // fsub v1.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4c0 // fsub v0.4s, v6.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e25d536 // fadd.4s v22, v9, v5
+	WORD $0x4e24d515 // fadd.4s v21, v8, v4
+	WORD $0x4e21d4f4 // fadd.4s v20, v7, v1
+	WORD $0x4e20d4d9 // fadd.4s v25, v6, v0
+	WORD $0x4ea5d523 // fsub.4s v3, v9, v5
+	WORD $0x4ea4d502 // fsub.4s v2, v8, v4
+	WORD $0x4ea1d4e1 // fsub.4s v1, v7, v1
+	WORD $0x4ea0d4c0 // fsub.4s v0, v6, v0
 	FSTPQ (F3, F2), (R12)
 	FSTPQ (F1, F0), 32(R12)
 	ADD R1, R0, R16
 	FLDPQ (R16), (F3, F2)
 	FLDPQ 32(R16), (F1, F0)
-	WORD $0x4e811869 // uzp1 v9.4s, v3.4s, v1.4s
-	WORD $0x4e801848 // uzp1 v8.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811869 // uzp1.4s v9, v3, v1
+	WORD $0x4e801848 // uzp1.4s v8, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c67 // eor v7.16b, v3.16b, v1.16b
-	WORD $0x6e201c46 // eor v6.16b, v2.16b, v0.16b
+	WORD $0x6e211c67 // eor.16b v7, v3, v1
+	WORD $0x6e201c46 // eor.16b v6, v2, v0
 	ADD R1, R3, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811865 // uzp1.4s v5, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e25d532 // fadd v18.4s, v9.4s, v5.4s
-	WORD $0x4e24d511 // fadd v17.4s, v8.4s, v4.4s
-	WORD $0x4e21d4f8 // fadd v24.4s, v7.4s, v1.4s
-	WORD $0x4e20d4d7 // fadd v23.4s, v6.4s, v0.4s
-	WORD $0x4ea5d523 // fsub v3.4s, v9.4s, v5.4s
-	WORD $0x4ea4d502 // fsub v2.4s, v8.4s, v4.4s
-	WORD $0x4ea1d4e1 // fsub v1.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4c0 // fsub v0.4s, v6.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e25d532 // fadd.4s v18, v9, v5
+	WORD $0x4e24d511 // fadd.4s v17, v8, v4
+	WORD $0x4e21d4f8 // fadd.4s v24, v7, v1
+	WORD $0x4e20d4d7 // fadd.4s v23, v6, v0
+	WORD $0x4ea5d523 // fsub.4s v3, v9, v5
+	WORD $0x4ea4d502 // fsub.4s v2, v8, v4
+	WORD $0x4ea1d4e1 // fsub.4s v1, v7, v1
+	WORD $0x4ea0d4c0 // fsub.4s v0, v6, v0
 	FSTPQ (F3, F2), 64(R12)
 	FSTPQ (F1, F0), 96(R12)
 	ADD R1<<1, R0, R19
 	FLDPQ (R19), (F3, F2)
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e81186d // uzp1 v13.4s, v3.4s, v1.4s
-	WORD $0x4e80184c // uzp1 v12.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81186d // uzp1.4s v13, v3, v1
+	WORD $0x4e80184c // uzp1.4s v12, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c6b // eor v11.16b, v3.16b, v1.16b
-	WORD $0x6e201c49 // eor v9.16b, v2.16b, v0.16b
+	WORD $0x6e211c6b // eor.16b v11, v3, v1
+	WORD $0x6e201c49 // eor.16b v9, v2, v0
 	ADD R1<<1, R3, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e811868 // uzp1 v8.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811868 // uzp1.4s v8, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e28d5b3 // fadd v19.4s, v13.4s, v8.4s
-	WORD $0x4e24d587 // fadd v7.4s, v12.4s, v4.4s
-	WORD $0x4e21d566 // fadd v6.4s, v11.4s, v1.4s
-	WORD $0x4e20d525 // fadd v5.4s, v9.4s, v0.4s
-	WORD $0x4ea8d5a3 // fsub v3.4s, v13.4s, v8.4s
-	WORD $0x4ea4d582 // fsub v2.4s, v12.4s, v4.4s
-	WORD $0x4ea1d561 // fsub v1.4s, v11.4s, v1.4s
-	WORD $0x4ea0d520 // fsub v0.4s, v9.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e28d5b3 // fadd.4s v19, v13, v8
+	WORD $0x4e24d587 // fadd.4s v7, v12, v4
+	WORD $0x4e21d566 // fadd.4s v6, v11, v1
+	WORD $0x4e20d525 // fadd.4s v5, v9, v0
+	WORD $0x4ea8d5a3 // fsub.4s v3, v13, v8
+	WORD $0x4ea4d582 // fsub.4s v2, v12, v4
+	WORD $0x4ea1d561 // fsub.4s v1, v11, v1
+	WORD $0x4ea0d520 // fsub.4s v0, v9, v0
 	FSTPQ (F3, F2), 128(R12)
 	FSTPQ (F1, F0), 160(R12)
 	ADD R2, R0, R22
 	FLDPQ (R22), (F3, F2)
 	FLDPQ 32(R22), (F1, F0)
-	WORD $0x4e81187a // uzp1 v26.4s, v3.4s, v1.4s
-	WORD $0x4e80184c // uzp1 v12.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e81187a // uzp1.4s v26, v3, v1
+	WORD $0x4e80184c // uzp1.4s v12, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c6b // eor v11.16b, v3.16b, v1.16b
-	WORD $0x6e201c49 // eor v9.16b, v2.16b, v0.16b
+	WORD $0x6e211c6b // eor.16b v11, v3, v1
+	WORD $0x6e201c49 // eor.16b v9, v2, v0
 	ADD R2, R3, R23
 	FLDPQ (R23), (F3, F2)
 	FLDPQ 32(R23), (F1, F0)
-	WORD $0x4e811868 // uzp1 v8.4s, v3.4s, v1.4s
-	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
-	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
-	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	WORD $0x4e811868 // uzp1.4s v8, v3, v1
+	WORD $0x4e801844 // uzp1.4s v4, v2, v0
+	WORD $0x4e815863 // uzp2.4s v3, v3, v1
+	WORD $0x4e805842 // uzp2.4s v2, v2, v0
 	FLDPQ 256(R12), (F1, F0)
-	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e28d750 // fadd v16.4s, v26.4s, v8.4s
-	WORD $0x4e24d58f // fadd v15.4s, v12.4s, v4.4s
-	WORD $0x4e21d56e // fadd v14.4s, v11.4s, v1.4s
-	WORD $0x4e20d52d // fadd v13.4s, v9.4s, v0.4s
-	WORD $0x4ea8d743 // fsub v3.4s, v26.4s, v8.4s
-	WORD $0x4ea4d582 // fsub v2.4s, v12.4s, v4.4s
-	WORD $0x4ea1d561 // fsub v1.4s, v11.4s, v1.4s
-	WORD $0x4ea0d520 // fsub v0.4s, v9.4s, v0.4s
+	WORD $0x6e211c61 // eor.16b v1, v3, v1
+	WORD $0x6e201c40 // eor.16b v0, v2, v0
+	WORD $0x4e28d750 // fadd.4s v16, v26, v8
+	WORD $0x4e24d58f // fadd.4s v15, v12, v4
+	WORD $0x4e21d56e // fadd.4s v14, v11, v1
+	WORD $0x4e20d52d // fadd.4s v13, v9, v0
+	WORD $0x4ea8d743 // fsub.4s v3, v26, v8
+	WORD $0x4ea4d582 // fsub.4s v2, v12, v4
+	WORD $0x4ea1d561 // fsub.4s v1, v11, v1
+	WORD $0x4ea0d520 // fsub.4s v0, v9, v0
 	FSTPQ (F3, F2), 192(R12)
 	FSTPQ (F1, F0), 224(R12)
-	WORD $0x4e33d6c9 // fadd v9.4s, v22.4s, v19.4s
-	WORD $0x4e27d6a8 // fadd v8.4s, v21.4s, v7.4s
-	WORD $0x4e26d68c // fadd v12.4s, v20.4s, v6.4s
-	WORD $0x4e25d72b // fadd v11.4s, v25.4s, v5.4s
-	WORD $0x4eb3d6d6 // fsub v22.4s, v22.4s, v19.4s
-	WORD $0x4ea7d6b5 // fsub v21.4s, v21.4s, v7.4s
-	WORD $0x4ea6d694 // fsub v20.4s, v20.4s, v6.4s
-	WORD $0x4ea5d733 // fsub v19.4s, v25.4s, v5.4s
-	WORD $0x4e30d647 // fadd v7.4s, v18.4s, v16.4s
-	WORD $0x4e2fd626 // fadd v6.4s, v17.4s, v15.4s
-	WORD $0x4e2ed705 // fadd v5.4s, v24.4s, v14.4s
-	WORD $0x4e2dd6e4 // fadd v4.4s, v23.4s, v13.4s
-	WORD $0x4eb0d652 // fsub v18.4s, v18.4s, v16.4s
-	WORD $0x4eafd631 // fsub v17.4s, v17.4s, v15.4s
-	WORD $0x4eaed710 // fsub v16.4s, v24.4s, v14.4s
-	WORD $0x4eadd6ef // fsub v15.4s, v23.4s, v13.4s
-	WORD $0x4e27d523 // fadd v3.4s, v9.4s, v7.4s
-	WORD $0x4e26d502 // fadd v2.4s, v8.4s, v6.4s
-	WORD $0x4e25d581 // fadd v1.4s, v12.4s, v5.4s
-	WORD $0x4e24d560 // fadd v0.4s, v11.4s, v4.4s
+	WORD $0x4e33d6c9 // fadd.4s v9, v22, v19
+	WORD $0x4e27d6a8 // fadd.4s v8, v21, v7
+	WORD $0x4e26d68c // fadd.4s v12, v20, v6
+	WORD $0x4e25d72b // fadd.4s v11, v25, v5
+	WORD $0x4eb3d6d6 // fsub.4s v22, v22, v19
+	WORD $0x4ea7d6b5 // fsub.4s v21, v21, v7
+	WORD $0x4ea6d694 // fsub.4s v20, v20, v6
+	WORD $0x4ea5d733 // fsub.4s v19, v25, v5
+	WORD $0x4e30d647 // fadd.4s v7, v18, v16
+	WORD $0x4e2fd626 // fadd.4s v6, v17, v15
+	WORD $0x4e2ed705 // fadd.4s v5, v24, v14
+	WORD $0x4e2dd6e4 // fadd.4s v4, v23, v13
+	WORD $0x4eb0d652 // fsub.4s v18, v18, v16
+	WORD $0x4eafd631 // fsub.4s v17, v17, v15
+	WORD $0x4eaed710 // fsub.4s v16, v24, v14
+	WORD $0x4eadd6ef // fsub.4s v15, v23, v13
+	WORD $0x4e27d523 // fadd.4s v3, v9, v7
+	WORD $0x4e26d502 // fadd.4s v2, v8, v6
+	WORD $0x4e25d581 // fadd.4s v1, v12, v5
+	WORD $0x4e24d560 // fadd.4s v0, v11, v4
 	FSTPQ (F3, F2), (R4)
 	FSTPQ (F1, F0), 32(R4)
-	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea5d587 // fsub v7.4s, v12.4s, v5.4s
-	WORD $0x4ea4d566 // fsub v6.4s, v11.4s, v4.4s
+	WORD $0x4ea7d529 // fsub.4s v9, v9, v7
+	WORD $0x4ea6d508 // fsub.4s v8, v8, v6
+	WORD $0x4ea5d587 // fsub.4s v7, v12, v5
+	WORD $0x4ea4d566 // fsub.4s v6, v11, v4
 	FMOVS 24(R9), F5
 	FMOVS 28(R9), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -3872,21 +3872,21 @@ position:
 	WORD $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
 	FSTPQ (F3, F2), (R7)
 	FSTPQ (F1, F0), 32(R7)
-	WORD $0x4eb0d6ce // fsub v14.4s, v22.4s, v16.4s
-	WORD $0x4eafd6ad // fsub v13.4s, v21.4s, v15.4s
-	WORD $0x4e32d68c // fadd v12.4s, v20.4s, v18.4s
-	WORD $0x4e31d66b // fadd v11.4s, v19.4s, v17.4s
-	WORD $0x4e30d6c9 // fadd v9.4s, v22.4s, v16.4s
-	WORD $0x4e2fd6a8 // fadd v8.4s, v21.4s, v15.4s
-	WORD $0x4eb2d687 // fsub v7.4s, v20.4s, v18.4s
-	WORD $0x4eb1d666 // fsub v6.4s, v19.4s, v17.4s
+	WORD $0x4eb0d6ce // fsub.4s v14, v22, v16
+	WORD $0x4eafd6ad // fsub.4s v13, v21, v15
+	WORD $0x4e32d68c // fadd.4s v12, v20, v18
+	WORD $0x4e31d66b // fadd.4s v11, v19, v17
+	WORD $0x4e30d6c9 // fadd.4s v9, v22, v16
+	WORD $0x4e2fd6a8 // fadd.4s v8, v21, v15
+	WORD $0x4eb2d687 // fsub.4s v7, v20, v18
+	WORD $0x4eb1d666 // fsub.4s v6, v19, v17
 	FMOVS 8(R9), F5
 	FMOVS 12(R9), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -3899,9 +3899,9 @@ position:
 	FMOVS 44(R9), F4
 	WORD $0x4f849181 // fmul v1.4s, v12.4s, v4.s[0]
 	WORD $0x4f849160 // fmul v0.4s, v11.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511c3 // fmla v3.4s, v14.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8511a2 // fmla v2.4s, v13.4s, v5.s[0]
 	WORD $0x4f8491c1 // fmul v1.4s, v14.4s, v4.s[0]
 	WORD $0x4f8491a0 // fmul v0.4s, v13.4s, v4.s[0]
@@ -3914,49 +3914,49 @@ position:
 	FLDPQ 32(R12), (F5, F4)
 	FLDPQ 128(R12), (F3, F2)
 	FLDPQ 160(R12), (F1, F0)
-	WORD $0x4ea1d4ee // fsub v14.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4cd // fsub v13.4s, v6.4s, v0.4s
-	WORD $0x4e23d4ac // fadd v12.4s, v5.4s, v3.4s
-	WORD $0x4e22d48b // fadd v11.4s, v4.4s, v2.4s
-	WORD $0x4e21d4f7 // fadd v23.4s, v7.4s, v1.4s
-	WORD $0x4e20d4d6 // fadd v22.4s, v6.4s, v0.4s
-	WORD $0x4ea3d4b5 // fsub v21.4s, v5.4s, v3.4s
-	WORD $0x4ea2d494 // fsub v20.4s, v4.4s, v2.4s
+	WORD $0x4ea1d4ee // fsub.4s v14, v7, v1
+	WORD $0x4ea0d4cd // fsub.4s v13, v6, v0
+	WORD $0x4e23d4ac // fadd.4s v12, v5, v3
+	WORD $0x4e22d48b // fadd.4s v11, v4, v2
+	WORD $0x4e21d4f7 // fadd.4s v23, v7, v1
+	WORD $0x4e20d4d6 // fadd.4s v22, v6, v0
+	WORD $0x4ea3d4b5 // fsub.4s v21, v5, v3
+	WORD $0x4ea2d494 // fsub.4s v20, v4, v2
 	FLDPQ 64(R12), (F3, F2)
 	FLDPQ 96(R12), (F1, F0)
-	WORD $0x4e21d469 // fadd v9.4s, v3.4s, v1.4s
-	WORD $0x4e20d448 // fadd v8.4s, v2.4s, v0.4s
-	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e21d469 // fadd.4s v9, v3, v1
+	WORD $0x4e20d448 // fadd.4s v8, v2, v0
+	WORD $0x4ea3d427 // fsub.4s v7, v1, v3
+	WORD $0x4ea2d406 // fsub.4s v6, v0, v2
 	FLDPQ 192(R12), (F5, F4)
 	FLDPQ 224(R12), (F1, F0)
-	WORD $0x4ea5d423 // fsub v3.4s, v1.4s, v5.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e23d53a // fadd v26.4s, v9.4s, v3.4s
-	WORD $0x4e22d519 // fadd v25.4s, v8.4s, v2.4s
-	WORD $0x4ea1d4f8 // fsub v24.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4d3 // fsub v19.4s, v6.4s, v0.4s
-	WORD $0x4ea3d532 // fsub v18.4s, v9.4s, v3.4s
-	WORD $0x4ea2d511 // fsub v17.4s, v8.4s, v2.4s
-	WORD $0x4e21d4f0 // fadd v16.4s, v7.4s, v1.4s
-	WORD $0x4e20d4cf // fadd v15.4s, v6.4s, v0.4s
+	WORD $0x4ea5d423 // fsub.4s v3, v1, v5
+	WORD $0x4ea4d402 // fsub.4s v2, v0, v4
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
+	WORD $0x4e23d53a // fadd.4s v26, v9, v3
+	WORD $0x4e22d519 // fadd.4s v25, v8, v2
+	WORD $0x4ea1d4f8 // fsub.4s v24, v7, v1
+	WORD $0x4ea0d4d3 // fsub.4s v19, v6, v0
+	WORD $0x4ea3d532 // fsub.4s v18, v9, v3
+	WORD $0x4ea2d511 // fsub.4s v17, v8, v2
+	WORD $0x4e21d4f0 // fadd.4s v16, v7, v1
+	WORD $0x4e20d4cf // fadd.4s v15, v6, v0
 	WORD $0x4eb71ee9 // mov v9.16b, v23.16b
-	WORD $0x4e3acd49 // fmla v9.4s, v10.4s, v26.4s
+	WORD $0x4e3acd49 // fmla.4s v9, v10, v26
 	WORD $0x4eb61ec8 // mov v8.16b, v22.16b
-	WORD $0x4e39cd48 // fmla v8.4s, v10.4s, v25.4s
+	WORD $0x4e39cd48 // fmla.4s v8, v10, v25
 	WORD $0x4eb51ea7 // mov v7.16b, v21.16b
-	WORD $0x4e38cd47 // fmla v7.4s, v10.4s, v24.4s
+	WORD $0x4e38cd47 // fmla.4s v7, v10, v24
 	WORD $0x4eb41e86 // mov v6.16b, v20.16b
-	WORD $0x4e33cd46 // fmla v6.4s, v10.4s, v19.4s
+	WORD $0x4e33cd46 // fmla.4s v6, v10, v19
 	FMOVS (R9), F5
 	FMOVS 4(R9), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -3965,17 +3965,17 @@ position:
 	ADD R5, R4, R16
 	FSTPQ (F3, F2), (R16)
 	FSTPQ (F1, F0), 32(R16)
-	WORD $0x4ebacd57 // fmls v23.4s, v10.4s, v26.4s
-	WORD $0x4eb9cd56 // fmls v22.4s, v10.4s, v25.4s
-	WORD $0x4eb8cd55 // fmls v21.4s, v10.4s, v24.4s
-	WORD $0x4eb3cd54 // fmls v20.4s, v10.4s, v19.4s
+	WORD $0x4ebacd57 // fmls.4s v23, v10, v26
+	WORD $0x4eb9cd56 // fmls.4s v22, v10, v25
+	WORD $0x4eb8cd55 // fmls.4s v21, v10, v24
+	WORD $0x4eb3cd54 // fmls.4s v20, v10, v19
 	FMOVS 32(R9), F5
 	FMOVS 36(R9), F4
 	WORD $0x4f8492a1 // fmul v1.4s, v21.4s, v4.s[0]
 	WORD $0x4f849280 // fmul v0.4s, v20.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8512e3 // fmla v3.4s, v23.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8512c2 // fmla v2.4s, v22.4s, v5.s[0]
 	WORD $0x4f8492e1 // fmul v1.4s, v23.4s, v4.s[0]
 	WORD $0x4f8492c0 // fmul v0.4s, v22.4s, v4.s[0]
@@ -3985,24 +3985,24 @@ position:
 	FSTPQ (F3, F2), (R17)
 	FSTPQ (F1, F0), 32(R17)
 	WORD $0x4eae1dc9 // mov v9.16b, v14.16b
-	WORD $0x4eb0cd49 // fmls v9.4s, v10.4s, v16.4s
+	WORD $0x4eb0cd49 // fmls.4s v9, v10, v16
 	WORD $0x4ead1da8 // mov v8.16b, v13.16b
-	WORD $0x4eafcd48 // fmls v8.4s, v10.4s, v15.4s
+	WORD $0x4eafcd48 // fmls.4s v8, v10, v15
 	WORD $0x4eac1d87 // mov v7.16b, v12.16b
-	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
+	WORD $0x4e32cd47 // fmla.4s v7, v10, v18
 	WORD $0x4eab1d66 // mov v6.16b, v11.16b
-	WORD $0x4e31cd46 // fmla v6.4s, v10.4s, v17.4s
-	WORD $0x4e30cd4e // fmla v14.4s, v10.4s, v16.4s
-	WORD $0x4e2fcd4d // fmla v13.4s, v10.4s, v15.4s
-	WORD $0x4eb2cd4c // fmls v12.4s, v10.4s, v18.4s
-	WORD $0x4eb1cd4b // fmls v11.4s, v10.4s, v17.4s
+	WORD $0x4e31cd46 // fmla.4s v6, v10, v17
+	WORD $0x4e30cd4e // fmla.4s v14, v10, v16
+	WORD $0x4e2fcd4d // fmla.4s v13, v10, v15
+	WORD $0x4eb2cd4c // fmls.4s v12, v10, v18
+	WORD $0x4eb1cd4b // fmls.4s v11, v10, v17
 	FMOVS 16(R9), F5
 	FMOVS 20(R9), F4
 	WORD $0x4f849181 // fmul v1.4s, v12.4s, v4.s[0]
 	WORD $0x4f849160 // fmul v0.4s, v11.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511c3 // fmla v3.4s, v14.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8511a2 // fmla v2.4s, v13.4s, v5.s[0]
 	WORD $0x4f8491c1 // fmul v1.4s, v14.4s, v4.s[0]
 	WORD $0x4f8491a0 // fmul v0.4s, v13.4s, v4.s[0]
@@ -4015,9 +4015,9 @@ position:
 	FMOVS 52(R9), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -4065,14 +4065,14 @@ vector:
 	FLDPQ 32(R0), (F5, F4)
 	FLDPQ (R3), (F3, F2)
 	FLDPQ 32(R3), (F1, F0)
-	WORD $0x4e23d4f6 // fadd v22.4s, v7.4s, v3.4s
-	WORD $0x4e22d4db // fadd v27.4s, v6.4s, v2.4s
-	WORD $0x4e21d4ba // fadd v26.4s, v5.4s, v1.4s
-	WORD $0x4e20d499 // fadd v25.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f6 // fadd.4s v22, v7, v3
+	WORD $0x4e22d4db // fadd.4s v27, v6, v2
+	WORD $0x4e21d4ba // fadd.4s v26, v5, v1
+	WORD $0x4e20d499 // fadd.4s v25, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R10)
 	FSTPQ (F1, F0), 32(R10)
 	ADD R1, R0, R16
@@ -4081,14 +4081,14 @@ vector:
 	ADD R1, R3, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4f2 // fadd v18.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d1 // fadd v17.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
-	WORD $0x4e20d497 // fadd v23.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f2 // fadd.4s v18, v7, v3
+	WORD $0x4e22d4d1 // fadd.4s v17, v6, v2
+	WORD $0x4e21d4b8 // fadd.4s v24, v5, v1
+	WORD $0x4e20d497 // fadd.4s v23, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R10)
 	FSTPQ (F1, F0), 96(R10)
 	ADD R1<<1, R0, R19
@@ -4097,14 +4097,14 @@ vector:
 	ADD R1<<1, R3, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d515 // fadd v21.4s, v8.4s, v3.4s
-	WORD $0x4e22d4d4 // fadd v20.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b3 // fadd v19.4s, v5.4s, v1.4s
-	WORD $0x4e20d487 // fadd v7.4s, v4.4s, v0.4s
-	WORD $0x4ea3d503 // fsub v3.4s, v8.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d515 // fadd.4s v21, v8, v3
+	WORD $0x4e22d4d4 // fadd.4s v20, v6, v2
+	WORD $0x4e21d4b3 // fadd.4s v19, v5, v1
+	WORD $0x4e20d487 // fadd.4s v7, v4, v0
+	WORD $0x4ea3d503 // fsub.4s v3, v8, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R10)
 	FSTPQ (F1, F0), 160(R10)
 	ADD R2, R0, R22
@@ -4113,49 +4113,49 @@ vector:
 	ADD R2, R3, R23
 	FLDPQ (R23), (F3, F2)
 	FLDPQ 32(R23), (F1, F0)
-	WORD $0x4e23d510 // fadd v16.4s, v8.4s, v3.4s
-	WORD $0x4e22d4cf // fadd v15.4s, v6.4s, v2.4s
-	WORD $0x4e21d4ae // fadd v14.4s, v5.4s, v1.4s
-	WORD $0x4e20d48d // fadd v13.4s, v4.4s, v0.4s
-	WORD $0x4ea3d503 // fsub v3.4s, v8.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d510 // fadd.4s v16, v8, v3
+	WORD $0x4e22d4cf // fadd.4s v15, v6, v2
+	WORD $0x4e21d4ae // fadd.4s v14, v5, v1
+	WORD $0x4e20d48d // fadd.4s v13, v4, v0
+	WORD $0x4ea3d503 // fsub.4s v3, v8, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 192(R10)
 	FSTPQ (F1, F0), 224(R10)
-	WORD $0x4e35d6c9 // fadd v9.4s, v22.4s, v21.4s
-	WORD $0x4e34d768 // fadd v8.4s, v27.4s, v20.4s
-	WORD $0x4e33d74c // fadd v12.4s, v26.4s, v19.4s
-	WORD $0x4e27d72b // fadd v11.4s, v25.4s, v7.4s
-	WORD $0x4eb5d6d6 // fsub v22.4s, v22.4s, v21.4s
-	WORD $0x4eb4d775 // fsub v21.4s, v27.4s, v20.4s
-	WORD $0x4eb3d754 // fsub v20.4s, v26.4s, v19.4s
-	WORD $0x4ea7d733 // fsub v19.4s, v25.4s, v7.4s
-	WORD $0x4e30d647 // fadd v7.4s, v18.4s, v16.4s
-	WORD $0x4e2fd626 // fadd v6.4s, v17.4s, v15.4s
-	WORD $0x4e2ed705 // fadd v5.4s, v24.4s, v14.4s
-	WORD $0x4e2dd6e4 // fadd v4.4s, v23.4s, v13.4s
-	WORD $0x4eb0d652 // fsub v18.4s, v18.4s, v16.4s
-	WORD $0x4eafd631 // fsub v17.4s, v17.4s, v15.4s
-	WORD $0x4eaed710 // fsub v16.4s, v24.4s, v14.4s
-	WORD $0x4eadd6ef // fsub v15.4s, v23.4s, v13.4s
-	WORD $0x4e27d523 // fadd v3.4s, v9.4s, v7.4s
-	WORD $0x4e26d502 // fadd v2.4s, v8.4s, v6.4s
-	WORD $0x4e25d581 // fadd v1.4s, v12.4s, v5.4s
-	WORD $0x4e24d560 // fadd v0.4s, v11.4s, v4.4s
+	WORD $0x4e35d6c9 // fadd.4s v9, v22, v21
+	WORD $0x4e34d768 // fadd.4s v8, v27, v20
+	WORD $0x4e33d74c // fadd.4s v12, v26, v19
+	WORD $0x4e27d72b // fadd.4s v11, v25, v7
+	WORD $0x4eb5d6d6 // fsub.4s v22, v22, v21
+	WORD $0x4eb4d775 // fsub.4s v21, v27, v20
+	WORD $0x4eb3d754 // fsub.4s v20, v26, v19
+	WORD $0x4ea7d733 // fsub.4s v19, v25, v7
+	WORD $0x4e30d647 // fadd.4s v7, v18, v16
+	WORD $0x4e2fd626 // fadd.4s v6, v17, v15
+	WORD $0x4e2ed705 // fadd.4s v5, v24, v14
+	WORD $0x4e2dd6e4 // fadd.4s v4, v23, v13
+	WORD $0x4eb0d652 // fsub.4s v18, v18, v16
+	WORD $0x4eafd631 // fsub.4s v17, v17, v15
+	WORD $0x4eaed710 // fsub.4s v16, v24, v14
+	WORD $0x4eadd6ef // fsub.4s v15, v23, v13
+	WORD $0x4e27d523 // fadd.4s v3, v9, v7
+	WORD $0x4e26d502 // fadd.4s v2, v8, v6
+	WORD $0x4e25d581 // fadd.4s v1, v12, v5
+	WORD $0x4e24d560 // fadd.4s v0, v11, v4
 	FSTPQ (F3, F2), (R5)
 	FSTPQ (F1, F0), 32(R5)
-	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea5d587 // fsub v7.4s, v12.4s, v5.4s
-	WORD $0x4ea4d566 // fsub v6.4s, v11.4s, v4.4s
+	WORD $0x4ea7d529 // fsub.4s v9, v9, v7
+	WORD $0x4ea6d508 // fsub.4s v8, v8, v6
+	WORD $0x4ea5d587 // fsub.4s v7, v12, v5
+	WORD $0x4ea4d566 // fsub.4s v6, v11, v4
 	FMOVS 24(R8), F5
 	FMOVS 28(R8), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -4163,21 +4163,21 @@ vector:
 	WORD $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
 	FSTPQ (F3, F2), (R7)
 	FSTPQ (F1, F0), 32(R7)
-	WORD $0x4eb0d6ce // fsub v14.4s, v22.4s, v16.4s
-	WORD $0x4eafd6ad // fsub v13.4s, v21.4s, v15.4s
-	WORD $0x4e32d68c // fadd v12.4s, v20.4s, v18.4s
-	WORD $0x4e31d66b // fadd v11.4s, v19.4s, v17.4s
-	WORD $0x4e30d6c9 // fadd v9.4s, v22.4s, v16.4s
-	WORD $0x4e2fd6a8 // fadd v8.4s, v21.4s, v15.4s
-	WORD $0x4eb2d687 // fsub v7.4s, v20.4s, v18.4s
-	WORD $0x4eb1d666 // fsub v6.4s, v19.4s, v17.4s
+	WORD $0x4eb0d6ce // fsub.4s v14, v22, v16
+	WORD $0x4eafd6ad // fsub.4s v13, v21, v15
+	WORD $0x4e32d68c // fadd.4s v12, v20, v18
+	WORD $0x4e31d66b // fadd.4s v11, v19, v17
+	WORD $0x4e30d6c9 // fadd.4s v9, v22, v16
+	WORD $0x4e2fd6a8 // fadd.4s v8, v21, v15
+	WORD $0x4eb2d687 // fsub.4s v7, v20, v18
+	WORD $0x4eb1d666 // fsub.4s v6, v19, v17
 	FMOVS 8(R8), F5
 	FMOVS 12(R8), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -4190,9 +4190,9 @@ vector:
 	FMOVS 44(R8), F4
 	WORD $0x4f849181 // fmul v1.4s, v12.4s, v4.s[0]
 	WORD $0x4f849160 // fmul v0.4s, v11.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511c3 // fmla v3.4s, v14.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8511a2 // fmla v2.4s, v13.4s, v5.s[0]
 	WORD $0x4f8491c1 // fmul v1.4s, v14.4s, v4.s[0]
 	WORD $0x4f8491a0 // fmul v0.4s, v13.4s, v4.s[0]
@@ -4205,49 +4205,49 @@ vector:
 	FLDPQ 32(R10), (F5, F4)
 	FLDPQ 128(R10), (F3, F2)
 	FLDPQ 160(R10), (F1, F0)
-	WORD $0x4ea1d4ee // fsub v14.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4cd // fsub v13.4s, v6.4s, v0.4s
-	WORD $0x4e23d4ac // fadd v12.4s, v5.4s, v3.4s
-	WORD $0x4e22d48b // fadd v11.4s, v4.4s, v2.4s
-	WORD $0x4e21d4f7 // fadd v23.4s, v7.4s, v1.4s
-	WORD $0x4e20d4d6 // fadd v22.4s, v6.4s, v0.4s
-	WORD $0x4ea3d4b5 // fsub v21.4s, v5.4s, v3.4s
-	WORD $0x4ea2d494 // fsub v20.4s, v4.4s, v2.4s
+	WORD $0x4ea1d4ee // fsub.4s v14, v7, v1
+	WORD $0x4ea0d4cd // fsub.4s v13, v6, v0
+	WORD $0x4e23d4ac // fadd.4s v12, v5, v3
+	WORD $0x4e22d48b // fadd.4s v11, v4, v2
+	WORD $0x4e21d4f7 // fadd.4s v23, v7, v1
+	WORD $0x4e20d4d6 // fadd.4s v22, v6, v0
+	WORD $0x4ea3d4b5 // fsub.4s v21, v5, v3
+	WORD $0x4ea2d494 // fsub.4s v20, v4, v2
 	FLDPQ 64(R10), (F3, F2)
 	FLDPQ 96(R10), (F1, F0)
-	WORD $0x4e21d469 // fadd v9.4s, v3.4s, v1.4s
-	WORD $0x4e20d448 // fadd v8.4s, v2.4s, v0.4s
-	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e21d469 // fadd.4s v9, v3, v1
+	WORD $0x4e20d448 // fadd.4s v8, v2, v0
+	WORD $0x4ea3d427 // fsub.4s v7, v1, v3
+	WORD $0x4ea2d406 // fsub.4s v6, v0, v2
 	FLDPQ 192(R10), (F5, F4)
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x4ea5d423 // fsub v3.4s, v1.4s, v5.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e23d53a // fadd v26.4s, v9.4s, v3.4s
-	WORD $0x4e22d519 // fadd v25.4s, v8.4s, v2.4s
-	WORD $0x4ea1d4f8 // fsub v24.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4d3 // fsub v19.4s, v6.4s, v0.4s
-	WORD $0x4ea3d532 // fsub v18.4s, v9.4s, v3.4s
-	WORD $0x4ea2d511 // fsub v17.4s, v8.4s, v2.4s
-	WORD $0x4e21d4f0 // fadd v16.4s, v7.4s, v1.4s
-	WORD $0x4e20d4cf // fadd v15.4s, v6.4s, v0.4s
+	WORD $0x4ea5d423 // fsub.4s v3, v1, v5
+	WORD $0x4ea4d402 // fsub.4s v2, v0, v4
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
+	WORD $0x4e23d53a // fadd.4s v26, v9, v3
+	WORD $0x4e22d519 // fadd.4s v25, v8, v2
+	WORD $0x4ea1d4f8 // fsub.4s v24, v7, v1
+	WORD $0x4ea0d4d3 // fsub.4s v19, v6, v0
+	WORD $0x4ea3d532 // fsub.4s v18, v9, v3
+	WORD $0x4ea2d511 // fsub.4s v17, v8, v2
+	WORD $0x4e21d4f0 // fadd.4s v16, v7, v1
+	WORD $0x4e20d4cf // fadd.4s v15, v6, v0
 	WORD $0x4eb71ee9 // mov v9.16b, v23.16b
-	WORD $0x4e3acd49 // fmla v9.4s, v10.4s, v26.4s
+	WORD $0x4e3acd49 // fmla.4s v9, v10, v26
 	WORD $0x4eb61ec8 // mov v8.16b, v22.16b
-	WORD $0x4e39cd48 // fmla v8.4s, v10.4s, v25.4s
+	WORD $0x4e39cd48 // fmla.4s v8, v10, v25
 	WORD $0x4eb51ea7 // mov v7.16b, v21.16b
-	WORD $0x4e38cd47 // fmla v7.4s, v10.4s, v24.4s
+	WORD $0x4e38cd47 // fmla.4s v7, v10, v24
 	WORD $0x4eb41e86 // mov v6.16b, v20.16b
-	WORD $0x4e33cd46 // fmla v6.4s, v10.4s, v19.4s
+	WORD $0x4e33cd46 // fmla.4s v6, v10, v19
 	FMOVS (R8), F5
 	FMOVS 4(R8), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -4256,17 +4256,17 @@ vector:
 	ADD R4, R5, R16
 	FSTPQ (F3, F2), (R16)
 	FSTPQ (F1, F0), 32(R16)
-	WORD $0x4ebacd57 // fmls v23.4s, v10.4s, v26.4s
-	WORD $0x4eb9cd56 // fmls v22.4s, v10.4s, v25.4s
-	WORD $0x4eb8cd55 // fmls v21.4s, v10.4s, v24.4s
-	WORD $0x4eb3cd54 // fmls v20.4s, v10.4s, v19.4s
+	WORD $0x4ebacd57 // fmls.4s v23, v10, v26
+	WORD $0x4eb9cd56 // fmls.4s v22, v10, v25
+	WORD $0x4eb8cd55 // fmls.4s v21, v10, v24
+	WORD $0x4eb3cd54 // fmls.4s v20, v10, v19
 	FMOVS 32(R8), F5
 	FMOVS 36(R8), F4
 	WORD $0x4f8492a1 // fmul v1.4s, v21.4s, v4.s[0]
 	WORD $0x4f849280 // fmul v0.4s, v20.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8512e3 // fmla v3.4s, v23.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8512c2 // fmla v2.4s, v22.4s, v5.s[0]
 	WORD $0x4f8492e1 // fmul v1.4s, v23.4s, v4.s[0]
 	WORD $0x4f8492c0 // fmul v0.4s, v22.4s, v4.s[0]
@@ -4276,24 +4276,24 @@ vector:
 	FSTPQ (F3, F2), (R17)
 	FSTPQ (F1, F0), 32(R17)
 	WORD $0x4eae1dc9 // mov v9.16b, v14.16b
-	WORD $0x4eb0cd49 // fmls v9.4s, v10.4s, v16.4s
+	WORD $0x4eb0cd49 // fmls.4s v9, v10, v16
 	WORD $0x4ead1da8 // mov v8.16b, v13.16b
-	WORD $0x4eafcd48 // fmls v8.4s, v10.4s, v15.4s
+	WORD $0x4eafcd48 // fmls.4s v8, v10, v15
 	WORD $0x4eac1d87 // mov v7.16b, v12.16b
-	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
+	WORD $0x4e32cd47 // fmla.4s v7, v10, v18
 	WORD $0x4eab1d66 // mov v6.16b, v11.16b
-	WORD $0x4e31cd46 // fmla v6.4s, v10.4s, v17.4s
-	WORD $0x4e30cd4e // fmla v14.4s, v10.4s, v16.4s
-	WORD $0x4e2fcd4d // fmla v13.4s, v10.4s, v15.4s
-	WORD $0x4eb2cd4c // fmls v12.4s, v10.4s, v18.4s
-	WORD $0x4eb1cd4b // fmls v11.4s, v10.4s, v17.4s
+	WORD $0x4e31cd46 // fmla.4s v6, v10, v17
+	WORD $0x4e30cd4e // fmla.4s v14, v10, v16
+	WORD $0x4e2fcd4d // fmla.4s v13, v10, v15
+	WORD $0x4eb2cd4c // fmls.4s v12, v10, v18
+	WORD $0x4eb1cd4b // fmls.4s v11, v10, v17
 	FMOVS 16(R8), F5
 	FMOVS 20(R8), F4
 	WORD $0x4f849181 // fmul v1.4s, v12.4s, v4.s[0]
 	WORD $0x4f849160 // fmul v0.4s, v11.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f8511c3 // fmla v3.4s, v14.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f8511a2 // fmla v2.4s, v13.4s, v5.s[0]
 	WORD $0x4f8491c1 // fmul v1.4s, v14.4s, v4.s[0]
 	WORD $0x4f8491a0 // fmul v0.4s, v13.4s, v4.s[0]
@@ -4306,9 +4306,9 @@ vector:
 	FMOVS 52(R8), F4
 	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
 	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x6ea0f823 // fneg.4s v3, v1
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x6ea0f802 // fneg.4s v2, v0
 	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
 	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
 	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
@@ -4350,14 +4350,14 @@ vector:
 	FLDPQ 32(R2), (F5, F4)
 	FLDPQ (R4), (F3, F2)
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x4e23d4ef // fadd v15.4s, v7.4s, v3.4s
-	WORD $0x4e22d4db // fadd v27.4s, v6.4s, v2.4s
-	WORD $0x4e21d4ba // fadd v26.4s, v5.4s, v1.4s
-	WORD $0x4e20d499 // fadd v25.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4ef // fadd.4s v15, v7, v3
+	WORD $0x4e22d4db // fadd.4s v27, v6, v2
+	WORD $0x4e21d4ba // fadd.4s v26, v5, v1
+	WORD $0x4e20d499 // fadd.4s v25, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R7)
 	FSTPQ (F1, F0), 32(R7)
 	ADD R0, R2, R16
@@ -4366,14 +4366,14 @@ vector:
 	ADD R0, R4, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4f8 // fadd v24.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d7 // fadd v23.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b6 // fadd v22.4s, v5.4s, v1.4s
-	WORD $0x4e20d495 // fadd v21.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f8 // fadd.4s v24, v7, v3
+	WORD $0x4e22d4d7 // fadd.4s v23, v6, v2
+	WORD $0x4e21d4b6 // fadd.4s v22, v5, v1
+	WORD $0x4e20d495 // fadd.4s v21, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R7)
 	FSTPQ (F1, F0), 96(R7)
 	ADD R0<<1, R2, R19
@@ -4382,14 +4382,14 @@ vector:
 	ADD R0<<1, R4, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d50e // fadd v14.4s, v8.4s, v3.4s
-	WORD $0x4e22d4cd // fadd v13.4s, v6.4s, v2.4s
-	WORD $0x4e21d4ac // fadd v12.4s, v5.4s, v1.4s
-	WORD $0x4e20d487 // fadd v7.4s, v4.4s, v0.4s
-	WORD $0x4ea3d503 // fsub v3.4s, v8.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d50e // fadd.4s v14, v8, v3
+	WORD $0x4e22d4cd // fadd.4s v13, v6, v2
+	WORD $0x4e21d4ac // fadd.4s v12, v5, v1
+	WORD $0x4e20d487 // fadd.4s v7, v4, v0
+	WORD $0x4ea3d503 // fsub.4s v3, v8, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R7)
 	FSTPQ (F1, F0), 160(R7)
 	ADD R3, R2, R22
@@ -4398,52 +4398,52 @@ vector:
 	ADD R3, R4, R23
 	FLDPQ (R23), (F3, F2)
 	FLDPQ 32(R23), (F1, F0)
-	WORD $0x4e23d60b // fadd v11.4s, v16.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d603 // fsub v3.4s, v16.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d60b // fadd.4s v11, v16, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d603 // fsub.4s v3, v16, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 192(R7)
 	FSTPQ (F1, F0), 224(R7)
-	WORD $0x4e2ed5f4 // fadd v20.4s, v15.4s, v14.4s
-	WORD $0x4e2dd773 // fadd v19.4s, v27.4s, v13.4s
-	WORD $0x4e2cd751 // fadd v17.4s, v26.4s, v12.4s
-	WORD $0x4e27d730 // fadd v16.4s, v25.4s, v7.4s
-	WORD $0x4eaed5ef // fsub v15.4s, v15.4s, v14.4s
-	WORD $0x4eadd76e // fsub v14.4s, v27.4s, v13.4s
-	WORD $0x4eacd74d // fsub v13.4s, v26.4s, v12.4s
-	WORD $0x4ea7d72c // fsub v12.4s, v25.4s, v7.4s
-	WORD $0x4e2bd707 // fadd v7.4s, v24.4s, v11.4s
-	WORD $0x4e2ad6e6 // fadd v6.4s, v23.4s, v10.4s
-	WORD $0x4e29d6c5 // fadd v5.4s, v22.4s, v9.4s
-	WORD $0x4e28d6a4 // fadd v4.4s, v21.4s, v8.4s
-	WORD $0x4eabd70b // fsub v11.4s, v24.4s, v11.4s
-	WORD $0x4eaad6ea // fsub v10.4s, v23.4s, v10.4s
-	WORD $0x4ea9d6c9 // fsub v9.4s, v22.4s, v9.4s
-	WORD $0x4ea8d6a8 // fsub v8.4s, v21.4s, v8.4s
-	WORD $0x4e27d683 // fadd v3.4s, v20.4s, v7.4s
-	WORD $0x4e26d662 // fadd v2.4s, v19.4s, v6.4s
-	WORD $0x4e25d621 // fadd v1.4s, v17.4s, v5.4s
-	WORD $0x4e24d600 // fadd v0.4s, v16.4s, v4.4s
+	WORD $0x4e2ed5f4 // fadd.4s v20, v15, v14
+	WORD $0x4e2dd773 // fadd.4s v19, v27, v13
+	WORD $0x4e2cd751 // fadd.4s v17, v26, v12
+	WORD $0x4e27d730 // fadd.4s v16, v25, v7
+	WORD $0x4eaed5ef // fsub.4s v15, v15, v14
+	WORD $0x4eadd76e // fsub.4s v14, v27, v13
+	WORD $0x4eacd74d // fsub.4s v13, v26, v12
+	WORD $0x4ea7d72c // fsub.4s v12, v25, v7
+	WORD $0x4e2bd707 // fadd.4s v7, v24, v11
+	WORD $0x4e2ad6e6 // fadd.4s v6, v23, v10
+	WORD $0x4e29d6c5 // fadd.4s v5, v22, v9
+	WORD $0x4e28d6a4 // fadd.4s v4, v21, v8
+	WORD $0x4eabd70b // fsub.4s v11, v24, v11
+	WORD $0x4eaad6ea // fsub.4s v10, v23, v10
+	WORD $0x4ea9d6c9 // fsub.4s v9, v22, v9
+	WORD $0x4ea8d6a8 // fsub.4s v8, v21, v8
+	WORD $0x4e27d683 // fadd.4s v3, v20, v7
+	WORD $0x4e26d662 // fadd.4s v2, v19, v6
+	WORD $0x4e25d621 // fadd.4s v1, v17, v5
+	WORD $0x4e24d600 // fadd.4s v0, v16, v4
 	FSTPQ (F3, F2), (R5)
 	FSTPQ (F1, F0), 32(R5)
-	WORD $0x4ea7d683 // fsub v3.4s, v20.4s, v7.4s
-	WORD $0x4ea6d662 // fsub v2.4s, v19.4s, v6.4s
-	WORD $0x4ea5d621 // fsub v1.4s, v17.4s, v5.4s
-	WORD $0x4ea4d600 // fsub v0.4s, v16.4s, v4.4s
+	WORD $0x4ea7d683 // fsub.4s v3, v20, v7
+	WORD $0x4ea6d662 // fsub.4s v2, v19, v6
+	WORD $0x4ea5d621 // fsub.4s v1, v17, v5
+	WORD $0x4ea4d600 // fsub.4s v0, v16, v4
 	FSTPQ (F3, F2), (R6)
 	FSTPQ (F1, F0), 32(R6)
-	WORD $0x4ea9d5e7 // fsub v7.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c6 // fsub v6.4s, v14.4s, v8.4s
-	WORD $0x4e2bd5a5 // fadd v5.4s, v13.4s, v11.4s
-	WORD $0x4e2ad584 // fadd v4.4s, v12.4s, v10.4s
-	WORD $0x4e29d5e3 // fadd v3.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c2 // fadd v2.4s, v14.4s, v8.4s
-	WORD $0x4eabd5a1 // fsub v1.4s, v13.4s, v11.4s
-	WORD $0x4eaad580 // fsub v0.4s, v12.4s, v10.4s
+	WORD $0x4ea9d5e7 // fsub.4s v7, v15, v9
+	WORD $0x4ea8d5c6 // fsub.4s v6, v14, v8
+	WORD $0x4e2bd5a5 // fadd.4s v5, v13, v11
+	WORD $0x4e2ad584 // fadd.4s v4, v12, v10
+	WORD $0x4e29d5e3 // fadd.4s v3, v15, v9
+	WORD $0x4e28d5c2 // fadd.4s v2, v14, v8
+	WORD $0x4eabd5a1 // fsub.4s v1, v13, v11
+	WORD $0x4eaad580 // fsub.4s v0, v12, v10
 	ADD R0<<1, R5, R24
 	FSTPQ (F3, F2), (R24)
 	FSTPQ (F1, F0), 32(R24)
@@ -4454,64 +4454,64 @@ vector:
 	FLDPQ 32(R7), (F5, F4)
 	FLDPQ 128(R7), (F3, F2)
 	FLDPQ 160(R7), (F1, F0)
-	WORD $0x4ea1d4f1 // fsub v17.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4d0 // fsub v16.4s, v6.4s, v0.4s
-	WORD $0x4e23d4af // fadd v15.4s, v5.4s, v3.4s
-	WORD $0x4e22d48e // fadd v14.4s, v4.4s, v2.4s
-	WORD $0x4e21d4f6 // fadd v22.4s, v7.4s, v1.4s
-	WORD $0x4e20d4d5 // fadd v21.4s, v6.4s, v0.4s
-	WORD $0x4ea3d4b4 // fsub v20.4s, v5.4s, v3.4s
-	WORD $0x4ea2d493 // fsub v19.4s, v4.4s, v2.4s
+	WORD $0x4ea1d4f1 // fsub.4s v17, v7, v1
+	WORD $0x4ea0d4d0 // fsub.4s v16, v6, v0
+	WORD $0x4e23d4af // fadd.4s v15, v5, v3
+	WORD $0x4e22d48e // fadd.4s v14, v4, v2
+	WORD $0x4e21d4f6 // fadd.4s v22, v7, v1
+	WORD $0x4e20d4d5 // fadd.4s v21, v6, v0
+	WORD $0x4ea3d4b4 // fsub.4s v20, v5, v3
+	WORD $0x4ea2d493 // fsub.4s v19, v4, v2
 	FLDPQ 64(R7), (F3, F2)
 	FLDPQ 96(R7), (F1, F0)
-	WORD $0x4e21d467 // fadd v7.4s, v3.4s, v1.4s
-	WORD $0x4e20d446 // fadd v6.4s, v2.4s, v0.4s
-	WORD $0x4ea3d42d // fsub v13.4s, v1.4s, v3.4s
-	WORD $0x4ea2d40c // fsub v12.4s, v0.4s, v2.4s
+	WORD $0x4e21d467 // fadd.4s v7, v3, v1
+	WORD $0x4e20d446 // fadd.4s v6, v2, v0
+	WORD $0x4ea3d42d // fsub.4s v13, v1, v3
+	WORD $0x4ea2d40c // fsub.4s v12, v0, v2
 	FLDPQ 192(R7), (F5, F4)
 	FLDPQ 224(R7), (F1, F0)
-	WORD $0x4ea5d423 // fsub v3.4s, v1.4s, v5.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e23d4eb // fadd v11.4s, v7.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4ea1d5a9 // fsub v9.4s, v13.4s, v1.4s
-	WORD $0x4ea0d588 // fsub v8.4s, v12.4s, v0.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x4e21d5a5 // fadd v5.4s, v13.4s, v1.4s
-	WORD $0x4e20d584 // fadd v4.4s, v12.4s, v0.4s
+	WORD $0x4ea5d423 // fsub.4s v3, v1, v5
+	WORD $0x4ea4d402 // fsub.4s v2, v0, v4
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
+	WORD $0x4e23d4eb // fadd.4s v11, v7, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4ea1d5a9 // fsub.4s v9, v13, v1
+	WORD $0x4ea0d588 // fsub.4s v8, v12, v0
+	WORD $0x4ea3d4e7 // fsub.4s v7, v7, v3
+	WORD $0x4ea2d4c6 // fsub.4s v6, v6, v2
+	WORD $0x4e21d5a5 // fadd.4s v5, v13, v1
+	WORD $0x4e20d584 // fadd.4s v4, v12, v0
 	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
-	WORD $0x4e2bce43 // fmla v3.4s, v18.4s, v11.4s
+	WORD $0x4e2bce43 // fmla.4s v3, v18, v11
 	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
-	WORD $0x4e2ace42 // fmla v2.4s, v18.4s, v10.4s
+	WORD $0x4e2ace42 // fmla.4s v2, v18, v10
 	WORD $0x4eb41e81 // mov v1.16b, v20.16b
-	WORD $0x4e29ce41 // fmla v1.4s, v18.4s, v9.4s
+	WORD $0x4e29ce41 // fmla.4s v1, v18, v9
 	WORD $0x4eb31e60 // mov v0.16b, v19.16b
-	WORD $0x4e28ce40 // fmla v0.4s, v18.4s, v8.4s
+	WORD $0x4e28ce40 // fmla.4s v0, v18, v8
 	ADD R0, R5, R16
 	FSTPQ (F3, F2), (R16)
 	FSTPQ (F1, F0), 32(R16)
-	WORD $0x4eabce56 // fmls v22.4s, v18.4s, v11.4s
-	WORD $0x4eaace55 // fmls v21.4s, v18.4s, v10.4s
-	WORD $0x4ea9ce54 // fmls v20.4s, v18.4s, v9.4s
-	WORD $0x4ea8ce53 // fmls v19.4s, v18.4s, v8.4s
+	WORD $0x4eabce56 // fmls.4s v22, v18, v11
+	WORD $0x4eaace55 // fmls.4s v21, v18, v10
+	WORD $0x4ea9ce54 // fmls.4s v20, v18, v9
+	WORD $0x4ea8ce53 // fmls.4s v19, v18, v8
 	ADD R0, R6, R17
 	FSTPQ (F22, F21), (R17)
 	FSTPQ (F20, F19), 32(R17)
 	WORD $0x4eb11e23 // mov v3.16b, v17.16b
-	WORD $0x4ea5ce43 // fmls v3.4s, v18.4s, v5.4s
+	WORD $0x4ea5ce43 // fmls.4s v3, v18, v5
 	WORD $0x4eb01e02 // mov v2.16b, v16.16b
-	WORD $0x4ea4ce42 // fmls v2.4s, v18.4s, v4.4s
+	WORD $0x4ea4ce42 // fmls.4s v2, v18, v4
 	WORD $0x4eaf1de1 // mov v1.16b, v15.16b
-	WORD $0x4e27ce41 // fmla v1.4s, v18.4s, v7.4s
+	WORD $0x4e27ce41 // fmla.4s v1, v18, v7
 	WORD $0x4eae1dc0 // mov v0.16b, v14.16b
-	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
-	WORD $0x4e25ce51 // fmla v17.4s, v18.4s, v5.4s
-	WORD $0x4e24ce50 // fmla v16.4s, v18.4s, v4.4s
-	WORD $0x4ea7ce4f // fmls v15.4s, v18.4s, v7.4s
-	WORD $0x4ea6ce4e // fmls v14.4s, v18.4s, v6.4s
+	WORD $0x4e26ce40 // fmla.4s v0, v18, v6
+	WORD $0x4e25ce51 // fmla.4s v17, v18, v5
+	WORD $0x4e24ce50 // fmla.4s v16, v18, v4
+	WORD $0x4ea7ce4f // fmls.4s v15, v18, v7
+	WORD $0x4ea6ce4e // fmls.4s v14, v18, v6
 	ADD R3, R5, R19
 	FSTPQ (F17, F16), (R19)
 	FSTPQ (F15, F14), 32(R19)
@@ -4553,14 +4553,14 @@ vector:
 	FLDPQ 32(R4), (F5, F4)
 	FLDPQ (R7), (F3, F2)
 	FLDPQ 32(R7), (F1, F0)
-	WORD $0x4e23d4ef // fadd v15.4s, v7.4s, v3.4s
-	WORD $0x4e22d4db // fadd v27.4s, v6.4s, v2.4s
-	WORD $0x4e21d4ba // fadd v26.4s, v5.4s, v1.4s
-	WORD $0x4e20d499 // fadd v25.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4ef // fadd.4s v15, v7, v3
+	WORD $0x4e22d4db // fadd.4s v27, v6, v2
+	WORD $0x4e21d4ba // fadd.4s v26, v5, v1
+	WORD $0x4e20d499 // fadd.4s v25, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R12)
 	FSTPQ (F1, F0), 32(R12)
 	ADD R5, R4, R16
@@ -4569,14 +4569,14 @@ vector:
 	ADD R5, R7, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4f8 // fadd v24.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d7 // fadd v23.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b6 // fadd v22.4s, v5.4s, v1.4s
-	WORD $0x4e20d495 // fadd v21.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f8 // fadd.4s v24, v7, v3
+	WORD $0x4e22d4d7 // fadd.4s v23, v6, v2
+	WORD $0x4e21d4b6 // fadd.4s v22, v5, v1
+	WORD $0x4e20d495 // fadd.4s v21, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R12)
 	FSTPQ (F1, F0), 96(R12)
 	ADD R5<<1, R4, R19
@@ -4585,14 +4585,14 @@ vector:
 	ADD R5<<1, R7, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d50e // fadd v14.4s, v8.4s, v3.4s
-	WORD $0x4e22d4cd // fadd v13.4s, v6.4s, v2.4s
-	WORD $0x4e21d4ac // fadd v12.4s, v5.4s, v1.4s
-	WORD $0x4e20d487 // fadd v7.4s, v4.4s, v0.4s
-	WORD $0x4ea3d503 // fsub v3.4s, v8.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d50e // fadd.4s v14, v8, v3
+	WORD $0x4e22d4cd // fadd.4s v13, v6, v2
+	WORD $0x4e21d4ac // fadd.4s v12, v5, v1
+	WORD $0x4e20d487 // fadd.4s v7, v4, v0
+	WORD $0x4ea3d503 // fsub.4s v3, v8, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R12)
 	FSTPQ (F1, F0), 160(R12)
 	ADD R6, R4, R22
@@ -4601,52 +4601,52 @@ vector:
 	ADD R6, R7, R23
 	FLDPQ (R23), (F3, F2)
 	FLDPQ 32(R23), (F1, F0)
-	WORD $0x4e23d60b // fadd v11.4s, v16.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d603 // fsub v3.4s, v16.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d60b // fadd.4s v11, v16, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d603 // fsub.4s v3, v16, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 192(R12)
 	FSTPQ (F1, F0), 224(R12)
-	WORD $0x4e2ed5f4 // fadd v20.4s, v15.4s, v14.4s
-	WORD $0x4e2dd773 // fadd v19.4s, v27.4s, v13.4s
-	WORD $0x4e2cd751 // fadd v17.4s, v26.4s, v12.4s
-	WORD $0x4e27d730 // fadd v16.4s, v25.4s, v7.4s
-	WORD $0x4eaed5ef // fsub v15.4s, v15.4s, v14.4s
-	WORD $0x4eadd76e // fsub v14.4s, v27.4s, v13.4s
-	WORD $0x4eacd74d // fsub v13.4s, v26.4s, v12.4s
-	WORD $0x4ea7d72c // fsub v12.4s, v25.4s, v7.4s
-	WORD $0x4e2bd707 // fadd v7.4s, v24.4s, v11.4s
-	WORD $0x4e2ad6e6 // fadd v6.4s, v23.4s, v10.4s
-	WORD $0x4e29d6c5 // fadd v5.4s, v22.4s, v9.4s
-	WORD $0x4e28d6a4 // fadd v4.4s, v21.4s, v8.4s
-	WORD $0x4eabd70b // fsub v11.4s, v24.4s, v11.4s
-	WORD $0x4eaad6ea // fsub v10.4s, v23.4s, v10.4s
-	WORD $0x4ea9d6c9 // fsub v9.4s, v22.4s, v9.4s
-	WORD $0x4ea8d6a8 // fsub v8.4s, v21.4s, v8.4s
-	WORD $0x4e27d683 // fadd v3.4s, v20.4s, v7.4s
-	WORD $0x4e26d662 // fadd v2.4s, v19.4s, v6.4s
-	WORD $0x4e25d621 // fadd v1.4s, v17.4s, v5.4s
-	WORD $0x4e24d600 // fadd v0.4s, v16.4s, v4.4s
+	WORD $0x4e2ed5f4 // fadd.4s v20, v15, v14
+	WORD $0x4e2dd773 // fadd.4s v19, v27, v13
+	WORD $0x4e2cd751 // fadd.4s v17, v26, v12
+	WORD $0x4e27d730 // fadd.4s v16, v25, v7
+	WORD $0x4eaed5ef // fsub.4s v15, v15, v14
+	WORD $0x4eadd76e // fsub.4s v14, v27, v13
+	WORD $0x4eacd74d // fsub.4s v13, v26, v12
+	WORD $0x4ea7d72c // fsub.4s v12, v25, v7
+	WORD $0x4e2bd707 // fadd.4s v7, v24, v11
+	WORD $0x4e2ad6e6 // fadd.4s v6, v23, v10
+	WORD $0x4e29d6c5 // fadd.4s v5, v22, v9
+	WORD $0x4e28d6a4 // fadd.4s v4, v21, v8
+	WORD $0x4eabd70b // fsub.4s v11, v24, v11
+	WORD $0x4eaad6ea // fsub.4s v10, v23, v10
+	WORD $0x4ea9d6c9 // fsub.4s v9, v22, v9
+	WORD $0x4ea8d6a8 // fsub.4s v8, v21, v8
+	WORD $0x4e27d683 // fadd.4s v3, v20, v7
+	WORD $0x4e26d662 // fadd.4s v2, v19, v6
+	WORD $0x4e25d621 // fadd.4s v1, v17, v5
+	WORD $0x4e24d600 // fadd.4s v0, v16, v4
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4ea7d683 // fsub v3.4s, v20.4s, v7.4s
-	WORD $0x4ea6d662 // fsub v2.4s, v19.4s, v6.4s
-	WORD $0x4ea5d621 // fsub v1.4s, v17.4s, v5.4s
-	WORD $0x4ea4d600 // fsub v0.4s, v16.4s, v4.4s
+	WORD $0x4ea7d683 // fsub.4s v3, v20, v7
+	WORD $0x4ea6d662 // fsub.4s v2, v19, v6
+	WORD $0x4ea5d621 // fsub.4s v1, v17, v5
+	WORD $0x4ea4d600 // fsub.4s v0, v16, v4
 	FSTPQ (F3, F2), (R10)
 	FSTPQ (F1, F0), (R11)
-	WORD $0x4ea9d5e7 // fsub v7.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c6 // fsub v6.4s, v14.4s, v8.4s
-	WORD $0x4e2bd5a5 // fadd v5.4s, v13.4s, v11.4s
-	WORD $0x4e2ad584 // fadd v4.4s, v12.4s, v10.4s
-	WORD $0x4e29d5e3 // fadd v3.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c2 // fadd v2.4s, v14.4s, v8.4s
-	WORD $0x4eabd5a1 // fsub v1.4s, v13.4s, v11.4s
-	WORD $0x4eaad580 // fsub v0.4s, v12.4s, v10.4s
+	WORD $0x4ea9d5e7 // fsub.4s v7, v15, v9
+	WORD $0x4ea8d5c6 // fsub.4s v6, v14, v8
+	WORD $0x4e2bd5a5 // fadd.4s v5, v13, v11
+	WORD $0x4e2ad584 // fadd.4s v4, v12, v10
+	WORD $0x4e29d5e3 // fadd.4s v3, v15, v9
+	WORD $0x4e28d5c2 // fadd.4s v2, v14, v8
+	WORD $0x4eabd5a1 // fsub.4s v1, v13, v11
+	WORD $0x4eaad580 // fsub.4s v0, v12, v10
 	ADD R8<<1, R0, R24
 	FSTPQ (F3, F2), (R24)
 	ADD R8<<1, R1, R25
@@ -4659,66 +4659,66 @@ vector:
 	FLDPQ 32(R12), (F5, F4)
 	FLDPQ 128(R12), (F3, F2)
 	FLDPQ 160(R12), (F1, F0)
-	WORD $0x4ea1d4f1 // fsub v17.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4d0 // fsub v16.4s, v6.4s, v0.4s
-	WORD $0x4e23d4af // fadd v15.4s, v5.4s, v3.4s
-	WORD $0x4e22d48e // fadd v14.4s, v4.4s, v2.4s
-	WORD $0x4e21d4f6 // fadd v22.4s, v7.4s, v1.4s
-	WORD $0x4e20d4d5 // fadd v21.4s, v6.4s, v0.4s
-	WORD $0x4ea3d4b4 // fsub v20.4s, v5.4s, v3.4s
-	WORD $0x4ea2d493 // fsub v19.4s, v4.4s, v2.4s
+	WORD $0x4ea1d4f1 // fsub.4s v17, v7, v1
+	WORD $0x4ea0d4d0 // fsub.4s v16, v6, v0
+	WORD $0x4e23d4af // fadd.4s v15, v5, v3
+	WORD $0x4e22d48e // fadd.4s v14, v4, v2
+	WORD $0x4e21d4f6 // fadd.4s v22, v7, v1
+	WORD $0x4e20d4d5 // fadd.4s v21, v6, v0
+	WORD $0x4ea3d4b4 // fsub.4s v20, v5, v3
+	WORD $0x4ea2d493 // fsub.4s v19, v4, v2
 	FLDPQ 64(R12), (F3, F2)
 	FLDPQ 96(R12), (F1, F0)
-	WORD $0x4e21d467 // fadd v7.4s, v3.4s, v1.4s
-	WORD $0x4e20d446 // fadd v6.4s, v2.4s, v0.4s
-	WORD $0x4ea3d42d // fsub v13.4s, v1.4s, v3.4s
-	WORD $0x4ea2d40c // fsub v12.4s, v0.4s, v2.4s
+	WORD $0x4e21d467 // fadd.4s v7, v3, v1
+	WORD $0x4e20d446 // fadd.4s v6, v2, v0
+	WORD $0x4ea3d42d // fsub.4s v13, v1, v3
+	WORD $0x4ea2d40c // fsub.4s v12, v0, v2
 	FLDPQ 192(R12), (F5, F4)
 	FLDPQ 224(R12), (F1, F0)
-	WORD $0x4ea5d423 // fsub v3.4s, v1.4s, v5.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e23d4eb // fadd v11.4s, v7.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4ea1d5a9 // fsub v9.4s, v13.4s, v1.4s
-	WORD $0x4ea0d588 // fsub v8.4s, v12.4s, v0.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x4e21d5a5 // fadd v5.4s, v13.4s, v1.4s
-	WORD $0x4e20d584 // fadd v4.4s, v12.4s, v0.4s
+	WORD $0x4ea5d423 // fsub.4s v3, v1, v5
+	WORD $0x4ea4d402 // fsub.4s v2, v0, v4
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
+	WORD $0x4e23d4eb // fadd.4s v11, v7, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4ea1d5a9 // fsub.4s v9, v13, v1
+	WORD $0x4ea0d588 // fsub.4s v8, v12, v0
+	WORD $0x4ea3d4e7 // fsub.4s v7, v7, v3
+	WORD $0x4ea2d4c6 // fsub.4s v6, v6, v2
+	WORD $0x4e21d5a5 // fadd.4s v5, v13, v1
+	WORD $0x4e20d584 // fadd.4s v4, v12, v0
 	WORD $0x4eb61ec3 // mov v3.16b, v22.16b
-	WORD $0x4e2bce43 // fmla v3.4s, v18.4s, v11.4s
+	WORD $0x4e2bce43 // fmla.4s v3, v18, v11
 	WORD $0x4eb51ea2 // mov v2.16b, v21.16b
-	WORD $0x4e2ace42 // fmla v2.4s, v18.4s, v10.4s
+	WORD $0x4e2ace42 // fmla.4s v2, v18, v10
 	WORD $0x4eb41e81 // mov v1.16b, v20.16b
-	WORD $0x4e29ce41 // fmla v1.4s, v18.4s, v9.4s
+	WORD $0x4e29ce41 // fmla.4s v1, v18, v9
 	WORD $0x4eb31e60 // mov v0.16b, v19.16b
-	WORD $0x4e28ce40 // fmla v0.4s, v18.4s, v8.4s
+	WORD $0x4e28ce40 // fmla.4s v0, v18, v8
 	ADD R8, R0, R19
 	FSTPQ (F3, F2), (R19)
 	ADD R8, R1, R21
 	FSTPQ (F1, F0), (R21)
-	WORD $0x4eabce56 // fmls v22.4s, v18.4s, v11.4s
-	WORD $0x4eaace55 // fmls v21.4s, v18.4s, v10.4s
-	WORD $0x4ea9ce54 // fmls v20.4s, v18.4s, v9.4s
-	WORD $0x4ea8ce53 // fmls v19.4s, v18.4s, v8.4s
+	WORD $0x4eabce56 // fmls.4s v22, v18, v11
+	WORD $0x4eaace55 // fmls.4s v21, v18, v10
+	WORD $0x4ea9ce54 // fmls.4s v20, v18, v9
+	WORD $0x4ea8ce53 // fmls.4s v19, v18, v8
 	ADD R8, R10, R22
 	FSTPQ (F22, F21), (R22)
 	ADD R8, R11, R23
 	FSTPQ (F20, F19), (R23)
 	WORD $0x4eb11e23 // mov v3.16b, v17.16b
-	WORD $0x4ea5ce43 // fmls v3.4s, v18.4s, v5.4s
+	WORD $0x4ea5ce43 // fmls.4s v3, v18, v5
 	WORD $0x4eb01e02 // mov v2.16b, v16.16b
-	WORD $0x4ea4ce42 // fmls v2.4s, v18.4s, v4.4s
+	WORD $0x4ea4ce42 // fmls.4s v2, v18, v4
 	WORD $0x4eaf1de1 // mov v1.16b, v15.16b
-	WORD $0x4e27ce41 // fmla v1.4s, v18.4s, v7.4s
+	WORD $0x4e27ce41 // fmla.4s v1, v18, v7
 	WORD $0x4eae1dc0 // mov v0.16b, v14.16b
-	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
-	WORD $0x4e25ce51 // fmla v17.4s, v18.4s, v5.4s
-	WORD $0x4e24ce50 // fmla v16.4s, v18.4s, v4.4s
-	WORD $0x4ea7ce4f // fmls v15.4s, v18.4s, v7.4s
-	WORD $0x4ea6ce4e // fmls v14.4s, v18.4s, v6.4s
+	WORD $0x4e26ce40 // fmla.4s v0, v18, v6
+	WORD $0x4e25ce51 // fmla.4s v17, v18, v5
+	WORD $0x4e24ce50 // fmla.4s v16, v18, v4
+	WORD $0x4ea7ce4f // fmls.4s v15, v18, v7
+	WORD $0x4ea6ce4e // fmls.4s v14, v18, v6
 	ADD R9, R0, R24
 	FSTPQ (F17, F16), (R24)
 	ADD R9, R1, R25
@@ -4768,14 +4768,14 @@ vector:
 	FLDPQ 32(R3), (F5, F4)
 	FLDPQ (R6), (F3, F2)
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x4e23d4f2 // fadd v18.4s, v7.4s, v3.4s
-	WORD $0x4e22d4db // fadd v27.4s, v6.4s, v2.4s
-	WORD $0x4e21d4ba // fadd v26.4s, v5.4s, v1.4s
-	WORD $0x4e20d499 // fadd v25.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f2 // fadd.4s v18, v7, v3
+	WORD $0x4e22d4db // fadd.4s v27, v6, v2
+	WORD $0x4e21d4ba // fadd.4s v26, v5, v1
+	WORD $0x4e20d499 // fadd.4s v25, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R10)
 	FSTPQ (F1, F0), 32(R10)
 	ADD R4, R3, R16
@@ -4784,14 +4784,14 @@ vector:
 	ADD R4, R6, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23d4ee // fadd v14.4s, v7.4s, v3.4s
-	WORD $0x4e22d4cd // fadd v13.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
-	WORD $0x4e20d497 // fadd v23.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4ee // fadd.4s v14, v7, v3
+	WORD $0x4e22d4cd // fadd.4s v13, v6, v2
+	WORD $0x4e21d4b8 // fadd.4s v24, v5, v1
+	WORD $0x4e20d497 // fadd.4s v23, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R10)
 	FSTPQ (F1, F0), 96(R10)
 	ADD R4<<1, R3, R19
@@ -4800,14 +4800,14 @@ vector:
 	ADD R4<<1, R6, R21
 	FLDPQ (R21), (F3, F2)
 	FLDPQ 32(R21), (F1, F0)
-	WORD $0x4e23d4f1 // fadd v17.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d0 // fadd v16.4s, v6.4s, v2.4s
-	WORD $0x4e21d4af // fadd v15.4s, v5.4s, v1.4s
-	WORD $0x4e20d489 // fadd v9.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f1 // fadd.4s v17, v7, v3
+	WORD $0x4e22d4d0 // fadd.4s v16, v6, v2
+	WORD $0x4e21d4af // fadd.4s v15, v5, v1
+	WORD $0x4e20d489 // fadd.4s v9, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R10)
 	FSTPQ (F1, F0), 160(R10)
 	ADD R5, R3, R22
@@ -4816,95 +4816,95 @@ vector:
 	ADD R5, R6, R23
 	FLDPQ (R23), (F3, F2)
 	FLDPQ 32(R23), (F1, F0)
-	WORD $0x4e23d66c // fadd v12.4s, v19.4s, v3.4s
-	WORD $0x4e22d50b // fadd v11.4s, v8.4s, v2.4s
-	WORD $0x4e21d4e5 // fadd v5.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c4 // fadd v4.4s, v6.4s, v0.4s
-	WORD $0x4ea3d663 // fsub v3.4s, v19.4s, v3.4s
-	WORD $0x4ea2d502 // fsub v2.4s, v8.4s, v2.4s
-	WORD $0x4ea1d4e1 // fsub v1.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4c0 // fsub v0.4s, v6.4s, v0.4s
+	WORD $0x4e23d66c // fadd.4s v12, v19, v3
+	WORD $0x4e22d50b // fadd.4s v11, v8, v2
+	WORD $0x4e21d4e5 // fadd.4s v5, v7, v1
+	WORD $0x4e20d4c4 // fadd.4s v4, v6, v0
+	WORD $0x4ea3d663 // fsub.4s v3, v19, v3
+	WORD $0x4ea2d502 // fsub.4s v2, v8, v2
+	WORD $0x4ea1d4e1 // fsub.4s v1, v7, v1
+	WORD $0x4ea0d4c0 // fsub.4s v0, v6, v0
 	FSTPQ (F3, F2), 192(R10)
 	FSTPQ (F1, F0), 224(R10)
-	WORD $0x4e31d656 // fadd v22.4s, v18.4s, v17.4s
-	WORD $0x4e30d775 // fadd v21.4s, v27.4s, v16.4s
-	WORD $0x4e2fd754 // fadd v20.4s, v26.4s, v15.4s
-	WORD $0x4e29d733 // fadd v19.4s, v25.4s, v9.4s
-	WORD $0x4eb1d652 // fsub v18.4s, v18.4s, v17.4s
-	WORD $0x4eb0d771 // fsub v17.4s, v27.4s, v16.4s
-	WORD $0x4eafd750 // fsub v16.4s, v26.4s, v15.4s
-	WORD $0x4ea9d72f // fsub v15.4s, v25.4s, v9.4s
-	WORD $0x4e2cd5c9 // fadd v9.4s, v14.4s, v12.4s
-	WORD $0x4e2bd5a8 // fadd v8.4s, v13.4s, v11.4s
-	WORD $0x4e25d707 // fadd v7.4s, v24.4s, v5.4s
-	WORD $0x4e24d6e6 // fadd v6.4s, v23.4s, v4.4s
-	WORD $0x4eacd5ce // fsub v14.4s, v14.4s, v12.4s
-	WORD $0x4eabd5ad // fsub v13.4s, v13.4s, v11.4s
-	WORD $0x4ea5d70c // fsub v12.4s, v24.4s, v5.4s
-	WORD $0x4ea4d6eb // fsub v11.4s, v23.4s, v4.4s
-	WORD $0x4e29d6c5 // fadd v5.4s, v22.4s, v9.4s
-	WORD $0x4e28d6a4 // fadd v4.4s, v21.4s, v8.4s
-	WORD $0x4e27d683 // fadd v3.4s, v20.4s, v7.4s
-	WORD $0x4e26d662 // fadd v2.4s, v19.4s, v6.4s
+	WORD $0x4e31d656 // fadd.4s v22, v18, v17
+	WORD $0x4e30d775 // fadd.4s v21, v27, v16
+	WORD $0x4e2fd754 // fadd.4s v20, v26, v15
+	WORD $0x4e29d733 // fadd.4s v19, v25, v9
+	WORD $0x4eb1d652 // fsub.4s v18, v18, v17
+	WORD $0x4eb0d771 // fsub.4s v17, v27, v16
+	WORD $0x4eafd750 // fsub.4s v16, v26, v15
+	WORD $0x4ea9d72f // fsub.4s v15, v25, v9
+	WORD $0x4e2cd5c9 // fadd.4s v9, v14, v12
+	WORD $0x4e2bd5a8 // fadd.4s v8, v13, v11
+	WORD $0x4e25d707 // fadd.4s v7, v24, v5
+	WORD $0x4e24d6e6 // fadd.4s v6, v23, v4
+	WORD $0x4eacd5ce // fsub.4s v14, v14, v12
+	WORD $0x4eabd5ad // fsub.4s v13, v13, v11
+	WORD $0x4ea5d70c // fsub.4s v12, v24, v5
+	WORD $0x4ea4d6eb // fsub.4s v11, v23, v4
+	WORD $0x4e29d6c5 // fadd.4s v5, v22, v9
+	WORD $0x4e28d6a4 // fadd.4s v4, v21, v8
+	WORD $0x4e27d683 // fadd.4s v3, v20, v7
+	WORD $0x4e26d662 // fadd.4s v2, v19, v6
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4ea9d6c5 // fsub v5.4s, v22.4s, v9.4s
-	WORD $0x4ea8d6a4 // fsub v4.4s, v21.4s, v8.4s
-	WORD $0x4ea7d683 // fsub v3.4s, v20.4s, v7.4s
-	WORD $0x4ea6d662 // fsub v2.4s, v19.4s, v6.4s
+	WORD $0x4ea9d6c5 // fsub.4s v5, v22, v9
+	WORD $0x4ea8d6a4 // fsub.4s v4, v21, v8
+	WORD $0x4ea7d683 // fsub.4s v3, v20, v7
+	WORD $0x4ea6d662 // fsub.4s v2, v19, v6
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R9)
 	FSTPQ (F2, F0), 32(R9)
-	WORD $0x4eacd649 // fsub v9.4s, v18.4s, v12.4s
-	WORD $0x4eabd628 // fsub v8.4s, v17.4s, v11.4s
-	WORD $0x4e2ed607 // fadd v7.4s, v16.4s, v14.4s
-	WORD $0x4e2dd5e6 // fadd v6.4s, v15.4s, v13.4s
-	WORD $0x4e2cd645 // fadd v5.4s, v18.4s, v12.4s
-	WORD $0x4e2bd624 // fadd v4.4s, v17.4s, v11.4s
-	WORD $0x4eaed603 // fsub v3.4s, v16.4s, v14.4s
-	WORD $0x4eadd5e2 // fsub v2.4s, v15.4s, v13.4s
+	WORD $0x4eacd649 // fsub.4s v9, v18, v12
+	WORD $0x4eabd628 // fsub.4s v8, v17, v11
+	WORD $0x4e2ed607 // fadd.4s v7, v16, v14
+	WORD $0x4e2dd5e6 // fadd.4s v6, v15, v13
+	WORD $0x4e2cd645 // fadd.4s v5, v18, v12
+	WORD $0x4e2bd624 // fadd.4s v4, v17, v11
+	WORD $0x4eaed603 // fsub.4s v3, v16, v14
+	WORD $0x4eadd5e2 // fsub.4s v2, v15, v13
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7<<1, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd25 // fmul.4s v5, v9, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7<<1, R9, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
@@ -4912,107 +4912,107 @@ vector:
 	FLDPQ 32(R10), (F5, F4)
 	FLDPQ 128(R10), (F3, F2)
 	FLDPQ 160(R10), (F1, F0)
-	WORD $0x4ea1d4f0 // fsub v16.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4cf // fsub v15.4s, v6.4s, v0.4s
-	WORD $0x4e23d4ac // fadd v12.4s, v5.4s, v3.4s
-	WORD $0x4e22d48b // fadd v11.4s, v4.4s, v2.4s
-	WORD $0x4e21d4f4 // fadd v20.4s, v7.4s, v1.4s
-	WORD $0x4e20d4d3 // fadd v19.4s, v6.4s, v0.4s
-	WORD $0x4ea3d4a7 // fsub v7.4s, v5.4s, v3.4s
-	WORD $0x4ea2d486 // fsub v6.4s, v4.4s, v2.4s
+	WORD $0x4ea1d4f0 // fsub.4s v16, v7, v1
+	WORD $0x4ea0d4cf // fsub.4s v15, v6, v0
+	WORD $0x4e23d4ac // fadd.4s v12, v5, v3
+	WORD $0x4e22d48b // fadd.4s v11, v4, v2
+	WORD $0x4e21d4f4 // fadd.4s v20, v7, v1
+	WORD $0x4e20d4d3 // fadd.4s v19, v6, v0
+	WORD $0x4ea3d4a7 // fsub.4s v7, v5, v3
+	WORD $0x4ea2d486 // fsub.4s v6, v4, v2
 	FLDPQ 64(R10), (F3, F2)
 	FLDPQ 96(R10), (F1, F0)
-	WORD $0x4e21d472 // fadd v18.4s, v3.4s, v1.4s
-	WORD $0x4e20d451 // fadd v17.4s, v2.4s, v0.4s
-	WORD $0x4ea3d42e // fsub v14.4s, v1.4s, v3.4s
-	WORD $0x4ea2d40d // fsub v13.4s, v0.4s, v2.4s
+	WORD $0x4e21d472 // fadd.4s v18, v3, v1
+	WORD $0x4e20d451 // fadd.4s v17, v2, v0
+	WORD $0x4ea3d42e // fsub.4s v14, v1, v3
+	WORD $0x4ea2d40d // fsub.4s v13, v0, v2
 	FLDPQ 192(R10), (F5, F4)
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x4ea5d423 // fsub v3.4s, v1.4s, v5.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e23d656 // fadd v22.4s, v18.4s, v3.4s
-	WORD $0x4e22d635 // fadd v21.4s, v17.4s, v2.4s
-	WORD $0x4ea1d5c9 // fsub v9.4s, v14.4s, v1.4s
-	WORD $0x4ea0d5a8 // fsub v8.4s, v13.4s, v0.4s
-	WORD $0x4ea3d652 // fsub v18.4s, v18.4s, v3.4s
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD $0x4ea5d423 // fsub.4s v3, v1, v5
+	WORD $0x4ea4d402 // fsub.4s v2, v0, v4
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
+	WORD $0x4e23d656 // fadd.4s v22, v18, v3
+	WORD $0x4e22d635 // fadd.4s v21, v17, v2
+	WORD $0x4ea1d5c9 // fsub.4s v9, v14, v1
+	WORD $0x4ea0d5a8 // fsub.4s v8, v13, v0
+	WORD $0x4ea3d652 // fsub.4s v18, v18, v3
+	WORD $0x4ea2d631 // fsub.4s v17, v17, v2
+	WORD $0x4e21d5ce // fadd.4s v14, v14, v1
+	WORD $0x4e20d5ad // fadd.4s v13, v13, v0
 	WORD $0x4eb41e85 // mov v5.16b, v20.16b
-	WORD $0x4e36cd45 // fmla v5.4s, v10.4s, v22.4s
+	WORD $0x4e36cd45 // fmla.4s v5, v10, v22
 	WORD $0x4eb31e64 // mov v4.16b, v19.16b
-	WORD $0x4e35cd44 // fmla v4.4s, v10.4s, v21.4s
+	WORD $0x4e35cd44 // fmla.4s v4, v10, v21
 	WORD $0x4ea71ce3 // mov v3.16b, v7.16b
-	WORD $0x4e29cd43 // fmla v3.4s, v10.4s, v9.4s
+	WORD $0x4e29cd43 // fmla.4s v3, v10, v9
 	WORD $0x4ea61cc2 // mov v2.16b, v6.16b
-	WORD $0x4e28cd42 // fmla v2.4s, v10.4s, v8.4s
+	WORD $0x4e28cd42 // fmla.4s v2, v10, v8
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7, R0, R16
 	FSTPQ (F3, F1), (R16)
 	FSTPQ (F2, F0), 32(R16)
-	WORD $0x4eb6cd54 // fmls v20.4s, v10.4s, v22.4s
-	WORD $0x4eb5cd53 // fmls v19.4s, v10.4s, v21.4s
-	WORD $0x4ea9cd47 // fmls v7.4s, v10.4s, v9.4s
-	WORD $0x4ea8cd46 // fmls v6.4s, v10.4s, v8.4s
+	WORD $0x4eb6cd54 // fmls.4s v20, v10, v22
+	WORD $0x4eb5cd53 // fmls.4s v19, v10, v21
+	WORD $0x4ea9cd47 // fmls.4s v7, v10, v9
+	WORD $0x4ea8cd46 // fmls.4s v6, v10, v8
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21de85 // fmul v5.4s, v20.4s, v1.4s
-	WORD $0x6e20de64 // fmul v4.4s, v19.4s, v0.4s
+	WORD $0x6e21de85 // fmul.4s v5, v20, v1
+	WORD $0x6e20de64 // fmul.4s v4, v19, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R7, R9, R17
 	FSTPQ (F3, F1), (R17)
 	FSTPQ (F2, F0), 32(R17)
 	WORD $0x4eb01e09 // mov v9.16b, v16.16b
-	WORD $0x4eaecd49 // fmls v9.4s, v10.4s, v14.4s
+	WORD $0x4eaecd49 // fmls.4s v9, v10, v14
 	WORD $0x4eaf1de8 // mov v8.16b, v15.16b
-	WORD $0x4eadcd48 // fmls v8.4s, v10.4s, v13.4s
+	WORD $0x4eadcd48 // fmls.4s v8, v10, v13
 	WORD $0x4eac1d87 // mov v7.16b, v12.16b
-	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
+	WORD $0x4e32cd47 // fmla.4s v7, v10, v18
 	WORD $0x4eab1d66 // mov v6.16b, v11.16b
-	WORD $0x4e31cd46 // fmla v6.4s, v10.4s, v17.4s
-	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
-	WORD $0x4e2dcd4f // fmla v15.4s, v10.4s, v13.4s
-	WORD $0x4eb2cd4c // fmls v12.4s, v10.4s, v18.4s
-	WORD $0x4eb1cd4b // fmls v11.4s, v10.4s, v17.4s
+	WORD $0x4e31cd46 // fmla.4s v6, v10, v17
+	WORD $0x4e2ecd50 // fmla.4s v16, v10, v14
+	WORD $0x4e2dcd4f // fmla.4s v15, v10, v13
+	WORD $0x4eb2cd4c // fmls.4s v12, v10, v18
+	WORD $0x4eb1cd4b // fmls.4s v11, v10, v17
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21de05 // fmul v5.4s, v16.4s, v1.4s
-	WORD $0x6e20dde4 // fmul v4.4s, v15.4s, v0.4s
+	WORD $0x6e21de05 // fmul.4s v5, v16, v1
+	WORD $0x6e20dde4 // fmul.4s v4, v15, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dd81 // fmul v1.4s, v12.4s, v1.4s
-	WORD $0x6e20dd60 // fmul v0.4s, v11.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dd81 // fmul.4s v1, v12, v1
+	WORD $0x6e20dd60 // fmul.4s v0, v11, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R8, R0, R19
 	FSTPQ (F3, F1), (R19)
 	FSTPQ (F2, F0), 32(R19)
 	FLDPQ 256(R10), (F1, F0)
-	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd25 // fmul.4s v5, v9, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 288(R10), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R8, R9, R21
 	FSTPQ (F3, F1), (R21)
 	FSTPQ (F2, F0), 32(R21)
@@ -5060,14 +5060,14 @@ group:
 	FMOVQ (R22), F1
 	ADD R4, R5, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386f // zip1 v15.2d, v3.2d, v1.2d
-	WORD $0x4ec0384e // zip1 v14.2d, v2.2d, v0.2d
-	WORD $0x4ec1786d // zip2 v13.2d, v3.2d, v1.2d
-	WORD $0x4ec0784c // zip2 v12.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386f // zip1.2d v15, v3, v1
+	WORD $0x4ec0384e // zip1.2d v14, v2, v0
+	WORD $0x4ec1786d // zip2.2d v13, v3, v1
+	WORD $0x4ec0784c // zip2.2d v12, v2, v0
 	FMOVQ 32(R2), F7
 	FMOVQ 32(R5), F6
 	FMOVQ 32(R16), F3
@@ -5076,26 +5076,26 @@ group:
 	FMOVQ 32(R21), F4
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386b // zip1 v11.2d, v3.2d, v1.2d
-	WORD $0x4ec0384a // zip1 v10.2d, v2.2d, v0.2d
-	WORD $0x4ec17869 // zip2 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec07848 // zip2 v8.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386b // zip1.2d v11, v3, v1
+	WORD $0x4ec0384a // zip1.2d v10, v2, v0
+	WORD $0x4ec17869 // zip2.2d v9, v3, v1
+	WORD $0x4ec07848 // zip2.2d v8, v2, v0
 	FLDPQ (R7), (F7, F6)
 	FLDPQ 32(R7), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2cccc2 // fmla v2.4s, v6.4s, v12.4s
-	WORD $0x6e25dda1 // fmul v1.4s, v13.4s, v5.4s
-	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2dcce3 // fmla.4s v3, v7, v13
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2cccc2 // fmla.4s v2, v6, v12
+	WORD $0x6e25dda1 // fmul.4s v1, v13, v5
+	WORD $0x6e24dd80 // fmul.4s v0, v12, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F15, F14), (R10)
 	FSTPQ (F11, F10), 32(R10)
 	FSTPQ (F3, F2), 64(R10)
@@ -5108,12 +5108,12 @@ group:
 	FMOVQ 16(R21), F4
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386b // zip1 v11.2d, v3.2d, v1.2d
-	WORD $0x4ec0384a // zip1 v10.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386b // zip1.2d v11, v3, v1
+	WORD $0x4ec0384a // zip1.2d v10, v2, v0
 	FMOVQ 48(R2), F7
 	FMOVQ 48(R5), F6
 	FMOVQ 48(R16), F3
@@ -5122,24 +5122,24 @@ group:
 	FMOVQ 48(R21), F4
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13869 // zip1 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec03848 // zip1 v8.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13869 // zip1.2d v9, v3, v1
+	WORD $0x4ec03848 // zip1.2d v8, v2, v0
 	FLDPQ 64(R7), (F7, F6)
 	FLDPQ 96(R7), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 128(R10)
 	FSTPQ (F1, F0), 160(R10)
 	FLDPQ (R10), (F15, F14)
@@ -5148,36 +5148,36 @@ group:
 	FLDPQ 96(R10), (F5, F4)
 	FLDPQ 128(R10), (F3, F2)
 	FLDPQ 160(R10), (F1, F0)
-	WORD $0x4e23d4eb // fadd v11.4s, v7.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
-	WORD $0x4e2bd5e3 // fadd v3.4s, v15.4s, v11.4s
-	WORD $0x4e2ad5c2 // fadd v2.4s, v14.4s, v10.4s
-	WORD $0x4e29d5a1 // fadd v1.4s, v13.4s, v9.4s
-	WORD $0x4e28d580 // fadd v0.4s, v12.4s, v8.4s
+	WORD $0x4e23d4eb // fadd.4s v11, v7, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d4e7 // fsub.4s v7, v7, v3
+	WORD $0x4ea2d4c6 // fsub.4s v6, v6, v2
+	WORD $0x4ea1d4a5 // fsub.4s v5, v5, v1
+	WORD $0x4ea0d484 // fsub.4s v4, v4, v0
+	WORD $0x4e2bd5e3 // fadd.4s v3, v15, v11
+	WORD $0x4e2ad5c2 // fadd.4s v2, v14, v10
+	WORD $0x4e29d5a1 // fadd.4s v1, v13, v9
+	WORD $0x4e28d580 // fadd.4s v0, v12, v8
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4eabce2f // fmls v15.4s, v17.4s, v11.4s
-	WORD $0x4eaace2e // fmls v14.4s, v17.4s, v10.4s
-	WORD $0x4ea9ce2d // fmls v13.4s, v17.4s, v9.4s
-	WORD $0x4ea8ce2c // fmls v12.4s, v17.4s, v8.4s
+	WORD $0x4eabce2f // fmls.4s v15, v17, v11
+	WORD $0x4eaace2e // fmls.4s v14, v17, v10
+	WORD $0x4ea9ce2d // fmls.4s v13, v17, v9
+	WORD $0x4ea8ce2c // fmls.4s v12, v17, v8
 	WORD $0x4eaf1de3 // mov v3.16b, v15.16b
-	WORD $0x4ea5ce03 // fmls v3.4s, v16.4s, v5.4s
+	WORD $0x4ea5ce03 // fmls.4s v3, v16, v5
 	WORD $0x4eae1dc2 // mov v2.16b, v14.16b
-	WORD $0x4ea4ce02 // fmls v2.4s, v16.4s, v4.4s
+	WORD $0x4ea4ce02 // fmls.4s v2, v16, v4
 	WORD $0x4ead1da1 // mov v1.16b, v13.16b
-	WORD $0x4e27ce01 // fmla v1.4s, v16.4s, v7.4s
+	WORD $0x4e27ce01 // fmla.4s v1, v16, v7
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e26ce00 // fmla v0.4s, v16.4s, v6.4s
-	WORD $0x4e25ce0f // fmla v15.4s, v16.4s, v5.4s
-	WORD $0x4e24ce0e // fmla v14.4s, v16.4s, v4.4s
-	WORD $0x4ea7ce0d // fmls v13.4s, v16.4s, v7.4s
-	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
+	WORD $0x4e26ce00 // fmla.4s v0, v16, v6
+	WORD $0x4e25ce0f // fmla.4s v15, v16, v5
+	WORD $0x4e24ce0e // fmla.4s v14, v16, v4
+	WORD $0x4ea7ce0d // fmls.4s v13, v16, v7
+	WORD $0x4ea6ce0c // fmls.4s v12, v16, v6
 	ADD R6, R0, R24
 	FSTPQ (F15, F14), (R24)
 	ADD R6, R1, R25
@@ -5236,14 +5236,14 @@ group:
 	FMOVQ (R22), F1
 	ADD R3, R4, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13871 // zip1 v17.2d, v3.2d, v1.2d
-	WORD $0x4ec03850 // zip1 v16.2d, v2.2d, v0.2d
-	WORD $0x4ec1786f // zip2 v15.2d, v3.2d, v1.2d
-	WORD $0x4ec0784e // zip2 v14.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13871 // zip1.2d v17, v3, v1
+	WORD $0x4ec03850 // zip1.2d v16, v2, v0
+	WORD $0x4ec1786f // zip2.2d v15, v3, v1
+	WORD $0x4ec0784e // zip2.2d v14, v2, v0
 	FMOVQ 32(R1), F7
 	FMOVQ 32(R4), F6
 	FMOVQ 32(R16), F3
@@ -5252,26 +5252,26 @@ group:
 	FMOVQ 32(R21), F4
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386d // zip1 v13.2d, v3.2d, v1.2d
-	WORD $0x4ec0384c // zip1 v12.2d, v2.2d, v0.2d
-	WORD $0x4ec17869 // zip2 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec07848 // zip2 v8.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386d // zip1.2d v13, v3, v1
+	WORD $0x4ec0384c // zip1.2d v12, v2, v0
+	WORD $0x4ec17869 // zip2.2d v9, v3, v1
+	WORD $0x4ec07848 // zip2.2d v8, v2, v0
 	FLDPQ (R6), (F7, F6)
 	FLDPQ 32(R6), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2fcce3 // fmla v3.4s, v7.4s, v15.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2eccc2 // fmla v2.4s, v6.4s, v14.4s
-	WORD $0x6e25dde1 // fmul v1.4s, v15.4s, v5.4s
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2fcce3 // fmla.4s v3, v7, v15
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2eccc2 // fmla.4s v2, v6, v14
+	WORD $0x6e25dde1 // fmul.4s v1, v15, v5
+	WORD $0x6e24ddc0 // fmul.4s v0, v14, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F17, F16), (R9)
 	FSTPQ (F13, F12), 32(R9)
 	FSTPQ (F3, F2), 64(R9)
@@ -5284,12 +5284,12 @@ group:
 	FMOVQ 16(R21), F4
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386d // zip1 v13.2d, v3.2d, v1.2d
-	WORD $0x4ec0384c // zip1 v12.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386d // zip1.2d v13, v3, v1
+	WORD $0x4ec0384c // zip1.2d v12, v2, v0
 	FMOVQ 48(R1), F7
 	FMOVQ 48(R4), F6
 	FMOVQ 48(R16), F3
@@ -5298,24 +5298,24 @@ group:
 	FMOVQ 48(R21), F4
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13869 // zip1 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec03848 // zip1 v8.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13869 // zip1.2d v9, v3, v1
+	WORD $0x4ec03848 // zip1.2d v8, v2, v0
 	FLDPQ 64(R6), (F7, F6)
 	FLDPQ 96(R6), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2cccc2 // fmla v2.4s, v6.4s, v12.4s
-	WORD $0x6e25dda1 // fmul v1.4s, v13.4s, v5.4s
-	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2dcce3 // fmla.4s v3, v7, v13
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2cccc2 // fmla.4s v2, v6, v12
+	WORD $0x6e25dda1 // fmul.4s v1, v13, v5
+	WORD $0x6e24dd80 // fmul.4s v0, v12, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 128(R9)
 	FSTPQ (F1, F0), 160(R9)
 	FLDPQ (R9), (F19, F18)
@@ -5324,69 +5324,69 @@ group:
 	FLDPQ 96(R9), (F5, F4)
 	FLDPQ 128(R9), (F3, F2)
 	FLDPQ 160(R9), (F1, F0)
-	WORD $0x4e23d5a9 // fadd v9.4s, v13.4s, v3.4s
-	WORD $0x4e22d588 // fadd v8.4s, v12.4s, v2.4s
-	WORD $0x4e21d4a7 // fadd v7.4s, v5.4s, v1.4s
-	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
-	WORD $0x4ea3d5b1 // fsub v17.4s, v13.4s, v3.4s
-	WORD $0x4ea2d590 // fsub v16.4s, v12.4s, v2.4s
-	WORD $0x4ea1d4ad // fsub v13.4s, v5.4s, v1.4s
-	WORD $0x4ea0d48c // fsub v12.4s, v4.4s, v0.4s
-	WORD $0x4e29d665 // fadd v5.4s, v19.4s, v9.4s
-	WORD $0x4e28d644 // fadd v4.4s, v18.4s, v8.4s
-	WORD $0x4e27d5e3 // fadd v3.4s, v15.4s, v7.4s
-	WORD $0x4e26d5c2 // fadd v2.4s, v14.4s, v6.4s
+	WORD $0x4e23d5a9 // fadd.4s v9, v13, v3
+	WORD $0x4e22d588 // fadd.4s v8, v12, v2
+	WORD $0x4e21d4a7 // fadd.4s v7, v5, v1
+	WORD $0x4e20d486 // fadd.4s v6, v4, v0
+	WORD $0x4ea3d5b1 // fsub.4s v17, v13, v3
+	WORD $0x4ea2d590 // fsub.4s v16, v12, v2
+	WORD $0x4ea1d4ad // fsub.4s v13, v5, v1
+	WORD $0x4ea0d48c // fsub.4s v12, v4, v0
+	WORD $0x4e29d665 // fadd.4s v5, v19, v9
+	WORD $0x4e28d644 // fadd.4s v4, v18, v8
+	WORD $0x4e27d5e3 // fadd.4s v3, v15, v7
+	WORD $0x4e26d5c2 // fadd.4s v2, v14, v6
 	FLDPQ 448(R9), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R9), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4ea9cd73 // fmls v19.4s, v11.4s, v9.4s
-	WORD $0x4ea8cd72 // fmls v18.4s, v11.4s, v8.4s
-	WORD $0x4ea7cd6f // fmls v15.4s, v11.4s, v7.4s
-	WORD $0x4ea6cd6e // fmls v14.4s, v11.4s, v6.4s
+	WORD $0x4ea9cd73 // fmls.4s v19, v11, v9
+	WORD $0x4ea8cd72 // fmls.4s v18, v11, v8
+	WORD $0x4ea7cd6f // fmls.4s v15, v11, v7
+	WORD $0x4ea6cd6e // fmls.4s v14, v11, v6
 	WORD $0x4eb31e69 // mov v9.16b, v19.16b
-	WORD $0x4eadcd49 // fmls v9.4s, v10.4s, v13.4s
+	WORD $0x4eadcd49 // fmls.4s v9, v10, v13
 	WORD $0x4eb21e48 // mov v8.16b, v18.16b
-	WORD $0x4eaccd48 // fmls v8.4s, v10.4s, v12.4s
+	WORD $0x4eaccd48 // fmls.4s v8, v10, v12
 	WORD $0x4eaf1de7 // mov v7.16b, v15.16b
-	WORD $0x4e31cd47 // fmla v7.4s, v10.4s, v17.4s
+	WORD $0x4e31cd47 // fmla.4s v7, v10, v17
 	WORD $0x4eae1dc6 // mov v6.16b, v14.16b
-	WORD $0x4e30cd46 // fmla v6.4s, v10.4s, v16.4s
-	WORD $0x4e2dcd53 // fmla v19.4s, v10.4s, v13.4s
-	WORD $0x4e2ccd52 // fmla v18.4s, v10.4s, v12.4s
-	WORD $0x4eb1cd4f // fmls v15.4s, v10.4s, v17.4s
-	WORD $0x4eb0cd4e // fmls v14.4s, v10.4s, v16.4s
+	WORD $0x4e30cd46 // fmla.4s v6, v10, v16
+	WORD $0x4e2dcd53 // fmla.4s v19, v10, v13
+	WORD $0x4e2ccd52 // fmla.4s v18, v10, v12
+	WORD $0x4eb1cd4f // fmls.4s v15, v10, v17
+	WORD $0x4eb0cd4e // fmls.4s v14, v10, v16
 	FLDPQ 448(R9), (F1, F0)
-	WORD $0x6e21de65 // fmul v5.4s, v19.4s, v1.4s
-	WORD $0x6e20de44 // fmul v4.4s, v18.4s, v0.4s
+	WORD $0x6e21de65 // fmul.4s v5, v19, v1
+	WORD $0x6e20de44 // fmul.4s v4, v18, v0
 	FLDPQ 480(R9), (F1, F0)
-	WORD $0x6e21dde1 // fmul v1.4s, v15.4s, v1.4s
-	WORD $0x6e20ddc0 // fmul v0.4s, v14.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dde1 // fmul.4s v1, v15, v1
+	WORD $0x6e20ddc0 // fmul.4s v0, v14, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
 	FLDPQ 448(R9), (F1, F0)
-	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd25 // fmul.4s v5, v9, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 480(R9), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5<<1, R0, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
@@ -5432,14 +5432,14 @@ group:
 	FMOVQ (R22), F1
 	ADD R4, R5, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386f // zip1 v15.2d, v3.2d, v1.2d
-	WORD $0x4ec0384e // zip1 v14.2d, v2.2d, v0.2d
-	WORD $0x4ec1786d // zip2 v13.2d, v3.2d, v1.2d
-	WORD $0x4ec0784c // zip2 v12.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386f // zip1.2d v15, v3, v1
+	WORD $0x4ec0384e // zip1.2d v14, v2, v0
+	WORD $0x4ec1786d // zip2.2d v13, v3, v1
+	WORD $0x4ec0784c // zip2.2d v12, v2, v0
 	FMOVQ 32(R2), F7
 	FMOVQ 32(R5), F6
 	FMOVQ 32(R16), F3
@@ -5448,26 +5448,26 @@ group:
 	FMOVQ 32(R21), F4
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386b // zip1 v11.2d, v3.2d, v1.2d
-	WORD $0x4ec0384a // zip1 v10.2d, v2.2d, v0.2d
-	WORD $0x4ec17869 // zip2 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec07848 // zip2 v8.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386b // zip1.2d v11, v3, v1
+	WORD $0x4ec0384a // zip1.2d v10, v2, v0
+	WORD $0x4ec17869 // zip2.2d v9, v3, v1
+	WORD $0x4ec07848 // zip2.2d v8, v2, v0
 	FLDPQ (R8), (F7, F6)
 	FLDPQ 32(R8), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2cccc2 // fmla v2.4s, v6.4s, v12.4s
-	WORD $0x6e25dda1 // fmul v1.4s, v13.4s, v5.4s
-	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2dcce3 // fmla.4s v3, v7, v13
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2cccc2 // fmla.4s v2, v6, v12
+	WORD $0x6e25dda1 // fmul.4s v1, v13, v5
+	WORD $0x6e24dd80 // fmul.4s v0, v12, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F15, F14), (R11)
 	FSTPQ (F11, F10), 32(R11)
 	FSTPQ (F3, F2), 64(R11)
@@ -5480,14 +5480,14 @@ group:
 	FMOVQ 16(R21), F4
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13869 // zip1 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec03848 // zip1 v8.2d, v2.2d, v0.2d
-	WORD $0x4ec1786f // zip2 v15.2d, v3.2d, v1.2d
-	WORD $0x4ec0784e // zip2 v14.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13869 // zip1.2d v9, v3, v1
+	WORD $0x4ec03848 // zip1.2d v8, v2, v0
+	WORD $0x4ec1786f // zip2.2d v15, v3, v1
+	WORD $0x4ec0784e // zip2.2d v14, v2, v0
 	FMOVQ 48(R2), F7
 	FMOVQ 48(R5), F6
 	FMOVQ 48(R16), F3
@@ -5496,38 +5496,38 @@ group:
 	FMOVQ 48(R21), F4
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13867 // zip1 v7.2d, v3.2d, v1.2d
-	WORD $0x4ec03846 // zip1 v6.2d, v2.2d, v0.2d
-	WORD $0x4ec1786d // zip2 v13.2d, v3.2d, v1.2d
-	WORD $0x4ec0784c // zip2 v12.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13867 // zip1.2d v7, v3, v1
+	WORD $0x4ec03846 // zip1.2d v6, v2, v0
+	WORD $0x4ec1786d // zip2.2d v13, v3, v1
+	WORD $0x4ec0784c // zip2.2d v12, v2, v0
 	FLDPQ 64(R8), (F5, F4)
 	FLDPQ 96(R8), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
-	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
-	WORD $0x4e28cc8a // fmla v10.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82b // fneg.4s v11, v1
+	WORD $0x4e29ccab // fmla.4s v11, v5, v9
+	WORD $0x6ea0f80a // fneg.4s v10, v0
+	WORD $0x4e28cc8a // fmla.4s v10, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 128(R8), (F7, F6)
 	FLDPQ 160(R8), (F5, F4)
-	WORD $0x6e25dda1 // fmul v1.4s, v13.4s, v5.4s
-	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2fcce3 // fmla v3.4s, v7.4s, v15.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2eccc2 // fmla v2.4s, v6.4s, v14.4s
-	WORD $0x6e25dde1 // fmul v1.4s, v15.4s, v5.4s
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
-	WORD $0x4e2dcce1 // fmla v1.4s, v7.4s, v13.4s
-	WORD $0x4e2cccc0 // fmla v0.4s, v6.4s, v12.4s
+	WORD $0x6e25dda1 // fmul.4s v1, v13, v5
+	WORD $0x6e24dd80 // fmul.4s v0, v12, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2fcce3 // fmla.4s v3, v7, v15
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2eccc2 // fmla.4s v2, v6, v14
+	WORD $0x6e25dde1 // fmul.4s v1, v15, v5
+	WORD $0x6e24ddc0 // fmul.4s v0, v14, v4
+	WORD $0x4e2dcce1 // fmla.4s v1, v7, v13
+	WORD $0x4e2cccc0 // fmla.4s v0, v6, v12
 	FSTPQ (F11, F10), 128(R11)
 	FSTPQ (F9, F8), 160(R11)
 	FSTPQ (F3, F2), 192(R11)
@@ -5540,44 +5540,44 @@ group:
 	FLDPQ 160(R11), (F5, F4)
 	FLDPQ 192(R11), (F3, F2)
 	FLDPQ 224(R11), (F1, F0)
-	WORD $0x4e27d5f3 // fadd v19.4s, v15.4s, v7.4s
-	WORD $0x4e26d5d2 // fadd v18.4s, v14.4s, v6.4s
-	WORD $0x4e25d5b1 // fadd v17.4s, v13.4s, v5.4s
-	WORD $0x4e24d590 // fadd v16.4s, v12.4s, v4.4s
-	WORD $0x4ea7d5ef // fsub v15.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5ce // fsub v14.4s, v14.4s, v6.4s
-	WORD $0x4ea5d5ad // fsub v13.4s, v13.4s, v5.4s
-	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
-	WORD $0x4e23d567 // fadd v7.4s, v11.4s, v3.4s
-	WORD $0x4e22d546 // fadd v6.4s, v10.4s, v2.4s
-	WORD $0x4e21d525 // fadd v5.4s, v9.4s, v1.4s
-	WORD $0x4e20d504 // fadd v4.4s, v8.4s, v0.4s
-	WORD $0x4ea3d56b // fsub v11.4s, v11.4s, v3.4s
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	WORD $0x4e27d663 // fadd v3.4s, v19.4s, v7.4s
-	WORD $0x4e26d642 // fadd v2.4s, v18.4s, v6.4s
-	WORD $0x4e25d621 // fadd v1.4s, v17.4s, v5.4s
-	WORD $0x4e24d600 // fadd v0.4s, v16.4s, v4.4s
+	WORD $0x4e27d5f3 // fadd.4s v19, v15, v7
+	WORD $0x4e26d5d2 // fadd.4s v18, v14, v6
+	WORD $0x4e25d5b1 // fadd.4s v17, v13, v5
+	WORD $0x4e24d590 // fadd.4s v16, v12, v4
+	WORD $0x4ea7d5ef // fsub.4s v15, v15, v7
+	WORD $0x4ea6d5ce // fsub.4s v14, v14, v6
+	WORD $0x4ea5d5ad // fsub.4s v13, v13, v5
+	WORD $0x4ea4d58c // fsub.4s v12, v12, v4
+	WORD $0x4e23d567 // fadd.4s v7, v11, v3
+	WORD $0x4e22d546 // fadd.4s v6, v10, v2
+	WORD $0x4e21d525 // fadd.4s v5, v9, v1
+	WORD $0x4e20d504 // fadd.4s v4, v8, v0
+	WORD $0x4ea3d56b // fsub.4s v11, v11, v3
+	WORD $0x4ea2d54a // fsub.4s v10, v10, v2
+	WORD $0x4ea1d529 // fsub.4s v9, v9, v1
+	WORD $0x4ea0d508 // fsub.4s v8, v8, v0
+	WORD $0x4e27d663 // fadd.4s v3, v19, v7
+	WORD $0x4e26d642 // fadd.4s v2, v18, v6
+	WORD $0x4e25d621 // fadd.4s v1, v17, v5
+	WORD $0x4e24d600 // fadd.4s v0, v16, v4
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4ea7d663 // fsub v3.4s, v19.4s, v7.4s
-	WORD $0x4ea6d642 // fsub v2.4s, v18.4s, v6.4s
-	WORD $0x4ea5d621 // fsub v1.4s, v17.4s, v5.4s
-	WORD $0x4ea4d600 // fsub v0.4s, v16.4s, v4.4s
+	WORD $0x4ea7d663 // fsub.4s v3, v19, v7
+	WORD $0x4ea6d642 // fsub.4s v2, v18, v6
+	WORD $0x4ea5d621 // fsub.4s v1, v17, v5
+	WORD $0x4ea4d600 // fsub.4s v0, v16, v4
 	ADD R6<<1, R0, R24
 	FSTPQ (F3, F2), (R24)
 	ADD R6<<1, R1, R25
 	FSTPQ (F1, F0), (R25)
-	WORD $0x4ea9d5e7 // fsub v7.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c6 // fsub v6.4s, v14.4s, v8.4s
-	WORD $0x4e2bd5a5 // fadd v5.4s, v13.4s, v11.4s
-	WORD $0x4e2ad584 // fadd v4.4s, v12.4s, v10.4s
-	WORD $0x4e29d5e3 // fadd v3.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c2 // fadd v2.4s, v14.4s, v8.4s
-	WORD $0x4eabd5a1 // fsub v1.4s, v13.4s, v11.4s
-	WORD $0x4eaad580 // fsub v0.4s, v12.4s, v10.4s
+	WORD $0x4ea9d5e7 // fsub.4s v7, v15, v9
+	WORD $0x4ea8d5c6 // fsub.4s v6, v14, v8
+	WORD $0x4e2bd5a5 // fadd.4s v5, v13, v11
+	WORD $0x4e2ad584 // fadd.4s v4, v12, v10
+	WORD $0x4e29d5e3 // fadd.4s v3, v15, v9
+	WORD $0x4e28d5c2 // fadd.4s v2, v14, v8
+	WORD $0x4eabd5a1 // fsub.4s v1, v13, v11
+	WORD $0x4eaad580 // fsub.4s v0, v12, v10
 	ADD R6, R0, R16
 	FSTPQ (F3, F2), (R16)
 	ADD R6, R1, R17
@@ -5634,14 +5634,14 @@ group:
 	FMOVQ (R22), F1
 	ADD R3, R4, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386f // zip1 v15.2d, v3.2d, v1.2d
-	WORD $0x4ec0384e // zip1 v14.2d, v2.2d, v0.2d
-	WORD $0x4ec1786d // zip2 v13.2d, v3.2d, v1.2d
-	WORD $0x4ec0784c // zip2 v12.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386f // zip1.2d v15, v3, v1
+	WORD $0x4ec0384e // zip1.2d v14, v2, v0
+	WORD $0x4ec1786d // zip2.2d v13, v3, v1
+	WORD $0x4ec0784c // zip2.2d v12, v2, v0
 	FMOVQ 32(R1), F7
 	FMOVQ 32(R4), F6
 	FMOVQ 32(R16), F3
@@ -5650,26 +5650,26 @@ group:
 	FMOVQ 32(R21), F4
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386b // zip1 v11.2d, v3.2d, v1.2d
-	WORD $0x4ec0384a // zip1 v10.2d, v2.2d, v0.2d
-	WORD $0x4ec17869 // zip2 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec07848 // zip2 v8.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386b // zip1.2d v11, v3, v1
+	WORD $0x4ec0384a // zip1.2d v10, v2, v0
+	WORD $0x4ec17869 // zip2.2d v9, v3, v1
+	WORD $0x4ec07848 // zip2.2d v8, v2, v0
 	FLDPQ (R7), (F7, F6)
 	FLDPQ 32(R7), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2cccc2 // fmla v2.4s, v6.4s, v12.4s
-	WORD $0x6e25dda1 // fmul v1.4s, v13.4s, v5.4s
-	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2dcce3 // fmla.4s v3, v7, v13
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2cccc2 // fmla.4s v2, v6, v12
+	WORD $0x6e25dda1 // fmul.4s v1, v13, v5
+	WORD $0x6e24dd80 // fmul.4s v0, v12, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F15, F14), (R10)
 	FSTPQ (F11, F10), 32(R10)
 	FSTPQ (F3, F2), 64(R10)
@@ -5682,14 +5682,14 @@ group:
 	FMOVQ 16(R21), F4
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13869 // zip1 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec03848 // zip1 v8.2d, v2.2d, v0.2d
-	WORD $0x4ec1786f // zip2 v15.2d, v3.2d, v1.2d
-	WORD $0x4ec0784e // zip2 v14.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13869 // zip1.2d v9, v3, v1
+	WORD $0x4ec03848 // zip1.2d v8, v2, v0
+	WORD $0x4ec1786f // zip2.2d v15, v3, v1
+	WORD $0x4ec0784e // zip2.2d v14, v2, v0
 	FMOVQ 48(R1), F7
 	FMOVQ 48(R4), F6
 	FMOVQ 48(R16), F3
@@ -5698,38 +5698,38 @@ group:
 	FMOVQ 48(R21), F4
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13867 // zip1 v7.2d, v3.2d, v1.2d
-	WORD $0x4ec03846 // zip1 v6.2d, v2.2d, v0.2d
-	WORD $0x4ec1786d // zip2 v13.2d, v3.2d, v1.2d
-	WORD $0x4ec0784c // zip2 v12.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13867 // zip1.2d v7, v3, v1
+	WORD $0x4ec03846 // zip1.2d v6, v2, v0
+	WORD $0x4ec1786d // zip2.2d v13, v3, v1
+	WORD $0x4ec0784c // zip2.2d v12, v2, v0
 	FLDPQ 64(R7), (F5, F4)
 	FLDPQ 96(R7), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
-	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
-	WORD $0x4e28cc8a // fmla v10.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82b // fneg.4s v11, v1
+	WORD $0x4e29ccab // fmla.4s v11, v5, v9
+	WORD $0x6ea0f80a // fneg.4s v10, v0
+	WORD $0x4e28cc8a // fmla.4s v10, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 128(R7), (F7, F6)
 	FLDPQ 160(R7), (F5, F4)
-	WORD $0x6e25dda1 // fmul v1.4s, v13.4s, v5.4s
-	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2fcce3 // fmla v3.4s, v7.4s, v15.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2eccc2 // fmla v2.4s, v6.4s, v14.4s
-	WORD $0x6e25dde1 // fmul v1.4s, v15.4s, v5.4s
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
-	WORD $0x4e2dcce1 // fmla v1.4s, v7.4s, v13.4s
-	WORD $0x4e2cccc0 // fmla v0.4s, v6.4s, v12.4s
+	WORD $0x6e25dda1 // fmul.4s v1, v13, v5
+	WORD $0x6e24dd80 // fmul.4s v0, v12, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2fcce3 // fmla.4s v3, v7, v15
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2eccc2 // fmla.4s v2, v6, v14
+	WORD $0x6e25dde1 // fmul.4s v1, v15, v5
+	WORD $0x6e24ddc0 // fmul.4s v0, v14, v4
+	WORD $0x4e2dcce1 // fmla.4s v1, v7, v13
+	WORD $0x4e2cccc0 // fmla.4s v0, v6, v12
 	FSTPQ (F11, F10), 128(R10)
 	FSTPQ (F9, F8), 160(R10)
 	FSTPQ (F3, F2), 192(R10)
@@ -5742,86 +5742,86 @@ group:
 	FLDPQ 160(R10), (F5, F4)
 	FLDPQ 192(R10), (F3, F2)
 	FLDPQ 224(R10), (F1, F0)
-	WORD $0x4e27d5f5 // fadd v21.4s, v15.4s, v7.4s
-	WORD $0x4e26d5d4 // fadd v20.4s, v14.4s, v6.4s
-	WORD $0x4e25d533 // fadd v19.4s, v9.4s, v5.4s
-	WORD $0x4e24d512 // fadd v18.4s, v8.4s, v4.4s
-	WORD $0x4ea7d5f1 // fsub v17.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5d0 // fsub v16.4s, v14.4s, v6.4s
-	WORD $0x4ea5d52f // fsub v15.4s, v9.4s, v5.4s
-	WORD $0x4ea4d50e // fsub v14.4s, v8.4s, v4.4s
-	WORD $0x4e23d5a9 // fadd v9.4s, v13.4s, v3.4s
-	WORD $0x4e22d588 // fadd v8.4s, v12.4s, v2.4s
-	WORD $0x4e21d567 // fadd v7.4s, v11.4s, v1.4s
-	WORD $0x4e20d546 // fadd v6.4s, v10.4s, v0.4s
-	WORD $0x4ea3d5ad // fsub v13.4s, v13.4s, v3.4s
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x4ea1d56b // fsub v11.4s, v11.4s, v1.4s
-	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
-	WORD $0x4e29d6a5 // fadd v5.4s, v21.4s, v9.4s
-	WORD $0x4e28d684 // fadd v4.4s, v20.4s, v8.4s
-	WORD $0x4e27d663 // fadd v3.4s, v19.4s, v7.4s
-	WORD $0x4e26d642 // fadd v2.4s, v18.4s, v6.4s
+	WORD $0x4e27d5f5 // fadd.4s v21, v15, v7
+	WORD $0x4e26d5d4 // fadd.4s v20, v14, v6
+	WORD $0x4e25d533 // fadd.4s v19, v9, v5
+	WORD $0x4e24d512 // fadd.4s v18, v8, v4
+	WORD $0x4ea7d5f1 // fsub.4s v17, v15, v7
+	WORD $0x4ea6d5d0 // fsub.4s v16, v14, v6
+	WORD $0x4ea5d52f // fsub.4s v15, v9, v5
+	WORD $0x4ea4d50e // fsub.4s v14, v8, v4
+	WORD $0x4e23d5a9 // fadd.4s v9, v13, v3
+	WORD $0x4e22d588 // fadd.4s v8, v12, v2
+	WORD $0x4e21d567 // fadd.4s v7, v11, v1
+	WORD $0x4e20d546 // fadd.4s v6, v10, v0
+	WORD $0x4ea3d5ad // fsub.4s v13, v13, v3
+	WORD $0x4ea2d58c // fsub.4s v12, v12, v2
+	WORD $0x4ea1d56b // fsub.4s v11, v11, v1
+	WORD $0x4ea0d54a // fsub.4s v10, v10, v0
+	WORD $0x4e29d6a5 // fadd.4s v5, v21, v9
+	WORD $0x4e28d684 // fadd.4s v4, v20, v8
+	WORD $0x4e27d663 // fadd.4s v3, v19, v7
+	WORD $0x4e26d642 // fadd.4s v2, v18, v6
 	FLDPQ 448(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4ea9d6a5 // fsub v5.4s, v21.4s, v9.4s
-	WORD $0x4ea8d684 // fsub v4.4s, v20.4s, v8.4s
-	WORD $0x4ea7d663 // fsub v3.4s, v19.4s, v7.4s
-	WORD $0x4ea6d642 // fsub v2.4s, v18.4s, v6.4s
+	WORD $0x4ea9d6a5 // fsub.4s v5, v21, v9
+	WORD $0x4ea8d684 // fsub.4s v4, v20, v8
+	WORD $0x4ea7d663 // fsub.4s v3, v19, v7
+	WORD $0x4ea6d642 // fsub.4s v2, v18, v6
 	FLDPQ 448(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5<<1, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
-	WORD $0x4eabd629 // fsub v9.4s, v17.4s, v11.4s
-	WORD $0x4eaad608 // fsub v8.4s, v16.4s, v10.4s
-	WORD $0x4e2dd5e7 // fadd v7.4s, v15.4s, v13.4s
-	WORD $0x4e2cd5c6 // fadd v6.4s, v14.4s, v12.4s
-	WORD $0x4e2bd625 // fadd v5.4s, v17.4s, v11.4s
-	WORD $0x4e2ad604 // fadd v4.4s, v16.4s, v10.4s
-	WORD $0x4eadd5e3 // fsub v3.4s, v15.4s, v13.4s
-	WORD $0x4eacd5c2 // fsub v2.4s, v14.4s, v12.4s
+	WORD $0x4eabd629 // fsub.4s v9, v17, v11
+	WORD $0x4eaad608 // fsub.4s v8, v16, v10
+	WORD $0x4e2dd5e7 // fadd.4s v7, v15, v13
+	WORD $0x4e2cd5c6 // fadd.4s v6, v14, v12
+	WORD $0x4e2bd625 // fadd.4s v5, v17, v11
+	WORD $0x4e2ad604 // fadd.4s v4, v16, v10
+	WORD $0x4eadd5e3 // fsub.4s v3, v15, v13
+	WORD $0x4eacd5c2 // fsub.4s v2, v14, v12
 	FLDPQ 448(R10), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R10), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R0, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
 	FLDPQ 448(R10), (F1, F0)
-	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd25 // fmul.4s v5, v9, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 480(R10), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R6, R0, R16
 	FSTPQ (F3, F1), (R16)
 	FSTPQ (F2, F0), 32(R16)
@@ -5874,20 +5874,20 @@ group:
 	FMOVQ (R22), F1
 	ADD R4, R5, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338f5 // zip1 v21.2d, v7.2d, v3.2d
-	WORD $0x4ec238d4 // zip1 v20.2d, v6.2d, v2.2d
-	WORD $0x4ec378e9 // zip2 v9.2d, v7.2d, v3.2d
-	WORD $0x4ec278c8 // zip2 v8.2d, v6.2d, v2.2d
-	WORD $0x4ec138b7 // zip1 v23.2d, v5.2d, v1.2d
-	WORD $0x4ec03896 // zip1 v22.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338f5 // zip1.2d v21, v7, v3
+	WORD $0x4ec238d4 // zip1.2d v20, v6, v2
+	WORD $0x4ec378e9 // zip2.2d v9, v7, v3
+	WORD $0x4ec278c8 // zip2.2d v8, v6, v2
+	WORD $0x4ec138b7 // zip1.2d v23, v5, v1
+	WORD $0x4ec03896 // zip1.2d v22, v4, v0
 	FMOVQ 32(R2), F5
 	FMOVQ 32(R5), F4
 	FMOVQ 32(R16), F3
@@ -5896,44 +5896,44 @@ group:
 	FMOVQ 32(R21), F14
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e8139e3 // zip1 v3.4s, v15.4s, v1.4s
-	WORD $0x4e8039c2 // zip1 v2.4s, v14.4s, v0.4s
-	WORD $0x4e8179e1 // zip2 v1.4s, v15.4s, v1.4s
-	WORD $0x4e8079c0 // zip2 v0.4s, v14.4s, v0.4s
-	WORD $0x4ec338f3 // zip1 v19.2d, v7.2d, v3.2d
-	WORD $0x4ec238d2 // zip1 v18.2d, v6.2d, v2.2d
-	WORD $0x4ec378e7 // zip2 v7.2d, v7.2d, v3.2d
-	WORD $0x4ec278c6 // zip2 v6.2d, v6.2d, v2.2d
-	WORD $0x4ec138b1 // zip1 v17.2d, v5.2d, v1.2d
-	WORD $0x4ec03890 // zip1 v16.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e8139e3 // zip1.4s v3, v15, v1
+	WORD $0x4e8039c2 // zip1.4s v2, v14, v0
+	WORD $0x4e8179e1 // zip2.4s v1, v15, v1
+	WORD $0x4e8079c0 // zip2.4s v0, v14, v0
+	WORD $0x4ec338f3 // zip1.2d v19, v7, v3
+	WORD $0x4ec238d2 // zip1.2d v18, v6, v2
+	WORD $0x4ec378e7 // zip2.2d v7, v7, v3
+	WORD $0x4ec278c6 // zip2.2d v6, v6, v2
+	WORD $0x4ec138b1 // zip1.2d v17, v5, v1
+	WORD $0x4ec03890 // zip1.2d v16, v4, v0
 	FLDPQ (R10), (F5, F4)
 	FLDPQ 32(R10), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82f // fneg v15.4s, v1.4s
-	WORD $0x4e29ccaf // fmla v15.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80e // fneg v14.4s, v0.4s
-	WORD $0x4e28cc8e // fmla v14.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82f // fneg.4s v15, v1
+	WORD $0x4e29ccaf // fmla.4s v15, v5, v9
+	WORD $0x6ea0f80e // fneg.4s v14, v0
+	WORD $0x4e28cc8e // fmla.4s v14, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 192(R10), (F7, F6)
 	FLDPQ 224(R10), (F5, F4)
-	WORD $0x6e25de21 // fmul v1.4s, v17.4s, v5.4s
-	WORD $0x6e24de00 // fmul v0.4s, v16.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e37cce3 // fmla v3.4s, v7.4s, v23.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e36ccc2 // fmla v2.4s, v6.4s, v22.4s
-	WORD $0x6e25dee1 // fmul v1.4s, v23.4s, v5.4s
-	WORD $0x6e24dec0 // fmul v0.4s, v22.4s, v4.4s
-	WORD $0x4e31cce1 // fmla v1.4s, v7.4s, v17.4s
-	WORD $0x4e30ccc0 // fmla v0.4s, v6.4s, v16.4s
+	WORD $0x6e25de21 // fmul.4s v1, v17, v5
+	WORD $0x6e24de00 // fmul.4s v0, v16, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e37cce3 // fmla.4s v3, v7, v23
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e36ccc2 // fmla.4s v2, v6, v22
+	WORD $0x6e25dee1 // fmul.4s v1, v23, v5
+	WORD $0x6e24dec0 // fmul.4s v0, v22, v4
+	WORD $0x4e31cce1 // fmla.4s v1, v7, v17
+	WORD $0x4e30ccc0 // fmla.4s v0, v6, v16
 	FSTPQ (F21, F20), (R13)
 	FSTPQ (F19, F18), 32(R13)
 	FSTPQ (F15, F14), 64(R13)
@@ -5948,14 +5948,14 @@ group:
 	FMOVQ 16(R21), F4
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13869 // zip1 v9.2d, v3.2d, v1.2d
-	WORD $0x4ec03848 // zip1 v8.2d, v2.2d, v0.2d
-	WORD $0x4ec17873 // zip2 v19.2d, v3.2d, v1.2d
-	WORD $0x4ec07852 // zip2 v18.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13869 // zip1.2d v9, v3, v1
+	WORD $0x4ec03848 // zip1.2d v8, v2, v0
+	WORD $0x4ec17873 // zip2.2d v19, v3, v1
+	WORD $0x4ec07852 // zip2.2d v18, v2, v0
 	FMOVQ 48(R2), F7
 	FMOVQ 48(R5), F6
 	FMOVQ 48(R16), F3
@@ -5964,38 +5964,38 @@ group:
 	FMOVQ 48(R21), F4
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13867 // zip1 v7.2d, v3.2d, v1.2d
-	WORD $0x4ec03846 // zip1 v6.2d, v2.2d, v0.2d
-	WORD $0x4ec17871 // zip2 v17.2d, v3.2d, v1.2d
-	WORD $0x4ec07850 // zip2 v16.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13867 // zip1.2d v7, v3, v1
+	WORD $0x4ec03846 // zip1.2d v6, v2, v0
+	WORD $0x4ec17871 // zip2.2d v17, v3, v1
+	WORD $0x4ec07850 // zip2.2d v16, v2, v0
 	FLDPQ 64(R10), (F5, F4)
 	FLDPQ 96(R10), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82f // fneg v15.4s, v1.4s
-	WORD $0x4e29ccaf // fmla v15.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80e // fneg v14.4s, v0.4s
-	WORD $0x4e28cc8e // fmla v14.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82f // fneg.4s v15, v1
+	WORD $0x4e29ccaf // fmla.4s v15, v5, v9
+	WORD $0x6ea0f80e // fneg.4s v14, v0
+	WORD $0x4e28cc8e // fmla.4s v14, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 128(R10), (F7, F6)
 	FLDPQ 160(R10), (F5, F4)
-	WORD $0x6e25de21 // fmul v1.4s, v17.4s, v5.4s
-	WORD $0x6e24de00 // fmul v0.4s, v16.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e33cce3 // fmla v3.4s, v7.4s, v19.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e32ccc2 // fmla v2.4s, v6.4s, v18.4s
-	WORD $0x6e25de61 // fmul v1.4s, v19.4s, v5.4s
-	WORD $0x6e24de40 // fmul v0.4s, v18.4s, v4.4s
-	WORD $0x4e31cce1 // fmla v1.4s, v7.4s, v17.4s
-	WORD $0x4e30ccc0 // fmla v0.4s, v6.4s, v16.4s
+	WORD $0x6e25de21 // fmul.4s v1, v17, v5
+	WORD $0x6e24de00 // fmul.4s v0, v16, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e33cce3 // fmla.4s v3, v7, v19
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e32ccc2 // fmla.4s v2, v6, v18
+	WORD $0x6e25de61 // fmul.4s v1, v19, v5
+	WORD $0x6e24de40 // fmul.4s v0, v18, v4
+	WORD $0x4e31cce1 // fmla.4s v1, v7, v17
+	WORD $0x4e30ccc0 // fmla.4s v0, v6, v16
 	FSTPQ (F15, F14), 128(R13)
 	FSTPQ (F9, F8), 160(R13)
 	FSTPQ (F3, F2), 192(R13)
@@ -6004,96 +6004,96 @@ group:
 	FLDPQ 96(R13), (F5, F4)
 	FLDPQ 256(R13), (F3, F2)
 	FLDPQ 288(R13), (F1, F0)
-	WORD $0x4e23d4ff // fadd v31.4s, v7.4s, v3.4s
-	WORD $0x4e22d4de // fadd v30.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4e20d488 // fadd v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4f9 // fsub v25.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4d8 // fsub v24.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4b7 // fsub v23.4s, v5.4s, v1.4s
-	WORD $0x4ea0d496 // fsub v22.4s, v4.4s, v0.4s
+	WORD $0x4e23d4ff // fadd.4s v31, v7, v3
+	WORD $0x4e22d4de // fadd.4s v30, v6, v2
+	WORD $0x4e21d4a9 // fadd.4s v9, v5, v1
+	WORD $0x4e20d488 // fadd.4s v8, v4, v0
+	WORD $0x4ea3d4f9 // fsub.4s v25, v7, v3
+	WORD $0x4ea2d4d8 // fsub.4s v24, v6, v2
+	WORD $0x4ea1d4b7 // fsub.4s v23, v5, v1
+	WORD $0x4ea0d496 // fsub.4s v22, v4, v0
 	FLDPQ 128(R13), (F17, F16)
 	FLDPQ 160(R13), (F15, F14)
 	FLDPQ 192(R13), (F3, F2)
 	FLDPQ 224(R13), (F1, F0)
-	WORD $0x4e23d627 // fadd v7.4s, v17.4s, v3.4s
-	WORD $0x4e22d606 // fadd v6.4s, v16.4s, v2.4s
-	WORD $0x4e21d5e5 // fadd v5.4s, v15.4s, v1.4s
-	WORD $0x4e20d5c4 // fadd v4.4s, v14.4s, v0.4s
-	WORD $0x4ea3d635 // fsub v21.4s, v17.4s, v3.4s
-	WORD $0x4ea2d614 // fsub v20.4s, v16.4s, v2.4s
-	WORD $0x4ea1d5f3 // fsub v19.4s, v15.4s, v1.4s
-	WORD $0x4ea0d5d2 // fsub v18.4s, v14.4s, v0.4s
+	WORD $0x4e23d627 // fadd.4s v7, v17, v3
+	WORD $0x4e22d606 // fadd.4s v6, v16, v2
+	WORD $0x4e21d5e5 // fadd.4s v5, v15, v1
+	WORD $0x4e20d5c4 // fadd.4s v4, v14, v0
+	WORD $0x4ea3d635 // fsub.4s v21, v17, v3
+	WORD $0x4ea2d614 // fsub.4s v20, v16, v2
+	WORD $0x4ea1d5f3 // fsub.4s v19, v15, v1
+	WORD $0x4ea0d5d2 // fsub.4s v18, v14, v0
 	FLDPQ (R13), (F29, F28)
 	FLDPQ 32(R13), (F27, F26)
 	WORD $0x4ebd1fb1 // mov v17.16b, v29.16b
 	WORD $0x4ebc1f90 // mov v16.16b, v28.16b
 	WORD $0x4ebb1f6f // mov v15.16b, v27.16b
 	WORD $0x4eba1f4e // mov v14.16b, v26.16b
-	WORD $0x4e3fd7a3 // fadd v3.4s, v29.4s, v31.4s
-	WORD $0x4e3ed782 // fadd v2.4s, v28.4s, v30.4s
-	WORD $0x4e29d761 // fadd v1.4s, v27.4s, v9.4s
-	WORD $0x4e28d740 // fadd v0.4s, v26.4s, v8.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e3fd7a3 // fadd.4s v3, v29, v31
+	WORD $0x4e3ed782 // fadd.4s v2, v28, v30
+	WORD $0x4e29d761 // fadd.4s v1, v27, v9
+	WORD $0x4e28d740 // fadd.4s v0, v26, v8
+	WORD $0x4e27d463 // fadd.4s v3, v3, v7
+	WORD $0x4e26d442 // fadd.4s v2, v2, v6
+	WORD $0x4e25d421 // fadd.4s v1, v1, v5
+	WORD $0x4e24d400 // fadd.4s v0, v0, v4
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4e3fcdbd // fmla v29.4s, v13.4s, v31.4s
-	WORD $0x4e3ecdbc // fmla v28.4s, v13.4s, v30.4s
-	WORD $0x4e29cdbb // fmla v27.4s, v13.4s, v9.4s
-	WORD $0x4e28cdba // fmla v26.4s, v13.4s, v8.4s
-	WORD $0x4e27cd9d // fmla v29.4s, v12.4s, v7.4s
-	WORD $0x4e26cd9c // fmla v28.4s, v12.4s, v6.4s
-	WORD $0x4e25cd9b // fmla v27.4s, v12.4s, v5.4s
-	WORD $0x4e24cd9a // fmla v26.4s, v12.4s, v4.4s
-	WORD $0x4e3fcd91 // fmla v17.4s, v12.4s, v31.4s
-	WORD $0x4e3ecd90 // fmla v16.4s, v12.4s, v30.4s
-	WORD $0x4e29cd8f // fmla v15.4s, v12.4s, v9.4s
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	WORD $0x4e27cdb1 // fmla v17.4s, v13.4s, v7.4s
-	WORD $0x4e26cdb0 // fmla v16.4s, v13.4s, v6.4s
-	WORD $0x4e25cdaf // fmla v15.4s, v13.4s, v5.4s
-	WORD $0x4e24cdae // fmla v14.4s, v13.4s, v4.4s
-	WORD $0x6e2bdf29 // fmul v9.4s, v25.4s, v11.4s
-	WORD $0x6e2bdf08 // fmul v8.4s, v24.4s, v11.4s
-	WORD $0x6e2bdee1 // fmul v1.4s, v23.4s, v11.4s
-	WORD $0x6e2bdec0 // fmul v0.4s, v22.4s, v11.4s
-	WORD $0x4e35cd49 // fmla v9.4s, v10.4s, v21.4s
-	WORD $0x4e34cd48 // fmla v8.4s, v10.4s, v20.4s
-	WORD $0x4e33cd41 // fmla v1.4s, v10.4s, v19.4s
-	WORD $0x4e32cd40 // fmla v0.4s, v10.4s, v18.4s
-	WORD $0x4ea1d7a7 // fsub v7.4s, v29.4s, v1.4s
-	WORD $0x4ea0d786 // fsub v6.4s, v28.4s, v0.4s
-	WORD $0x4e29d765 // fadd v5.4s, v27.4s, v9.4s
-	WORD $0x4e28d744 // fadd v4.4s, v26.4s, v8.4s
-	WORD $0x4e21d7a3 // fadd v3.4s, v29.4s, v1.4s
-	WORD $0x4e20d782 // fadd v2.4s, v28.4s, v0.4s
-	WORD $0x4ea9d761 // fsub v1.4s, v27.4s, v9.4s
-	WORD $0x4ea8d740 // fsub v0.4s, v26.4s, v8.4s
+	WORD $0x4e3fcdbd // fmla.4s v29, v13, v31
+	WORD $0x4e3ecdbc // fmla.4s v28, v13, v30
+	WORD $0x4e29cdbb // fmla.4s v27, v13, v9
+	WORD $0x4e28cdba // fmla.4s v26, v13, v8
+	WORD $0x4e27cd9d // fmla.4s v29, v12, v7
+	WORD $0x4e26cd9c // fmla.4s v28, v12, v6
+	WORD $0x4e25cd9b // fmla.4s v27, v12, v5
+	WORD $0x4e24cd9a // fmla.4s v26, v12, v4
+	WORD $0x4e3fcd91 // fmla.4s v17, v12, v31
+	WORD $0x4e3ecd90 // fmla.4s v16, v12, v30
+	WORD $0x4e29cd8f // fmla.4s v15, v12, v9
+	WORD $0x4e28cd8e // fmla.4s v14, v12, v8
+	WORD $0x4e27cdb1 // fmla.4s v17, v13, v7
+	WORD $0x4e26cdb0 // fmla.4s v16, v13, v6
+	WORD $0x4e25cdaf // fmla.4s v15, v13, v5
+	WORD $0x4e24cdae // fmla.4s v14, v13, v4
+	WORD $0x6e2bdf29 // fmul.4s v9, v25, v11
+	WORD $0x6e2bdf08 // fmul.4s v8, v24, v11
+	WORD $0x6e2bdee1 // fmul.4s v1, v23, v11
+	WORD $0x6e2bdec0 // fmul.4s v0, v22, v11
+	WORD $0x4e35cd49 // fmla.4s v9, v10, v21
+	WORD $0x4e34cd48 // fmla.4s v8, v10, v20
+	WORD $0x4e33cd41 // fmla.4s v1, v10, v19
+	WORD $0x4e32cd40 // fmla.4s v0, v10, v18
+	WORD $0x4ea1d7a7 // fsub.4s v7, v29, v1
+	WORD $0x4ea0d786 // fsub.4s v6, v28, v0
+	WORD $0x4e29d765 // fadd.4s v5, v27, v9
+	WORD $0x4e28d744 // fadd.4s v4, v26, v8
+	WORD $0x4e21d7a3 // fadd.4s v3, v29, v1
+	WORD $0x4e20d782 // fadd.4s v2, v28, v0
+	WORD $0x4ea9d761 // fsub.4s v1, v27, v9
+	WORD $0x4ea8d740 // fsub.4s v0, v26, v8
 	ADD R6, R0, R24
 	FSTPQ (F3, F2), (R24)
 	ADD R6, R1, R25
 	FSTPQ (F1, F0), (R25)
 	FSTPQ (F7, F6), (R8)
 	FSTPQ (F5, F4), (R9)
-	WORD $0x6e2adf29 // fmul v9.4s, v25.4s, v10.4s
-	WORD $0x6e2adf08 // fmul v8.4s, v24.4s, v10.4s
-	WORD $0x6e2adee1 // fmul v1.4s, v23.4s, v10.4s
-	WORD $0x6e2adec0 // fmul v0.4s, v22.4s, v10.4s
-	WORD $0x4eb5cd69 // fmls v9.4s, v11.4s, v21.4s
-	WORD $0x4eb4cd68 // fmls v8.4s, v11.4s, v20.4s
-	WORD $0x4eb3cd61 // fmls v1.4s, v11.4s, v19.4s
-	WORD $0x4eb2cd60 // fmls v0.4s, v11.4s, v18.4s
-	WORD $0x4ea1d627 // fsub v7.4s, v17.4s, v1.4s
-	WORD $0x4ea0d606 // fsub v6.4s, v16.4s, v0.4s
-	WORD $0x4e29d5e5 // fadd v5.4s, v15.4s, v9.4s
-	WORD $0x4e28d5c4 // fadd v4.4s, v14.4s, v8.4s
-	WORD $0x4e21d623 // fadd v3.4s, v17.4s, v1.4s
-	WORD $0x4e20d602 // fadd v2.4s, v16.4s, v0.4s
-	WORD $0x4ea9d5e1 // fsub v1.4s, v15.4s, v9.4s
-	WORD $0x4ea8d5c0 // fsub v0.4s, v14.4s, v8.4s
+	WORD $0x6e2adf29 // fmul.4s v9, v25, v10
+	WORD $0x6e2adf08 // fmul.4s v8, v24, v10
+	WORD $0x6e2adee1 // fmul.4s v1, v23, v10
+	WORD $0x6e2adec0 // fmul.4s v0, v22, v10
+	WORD $0x4eb5cd69 // fmls.4s v9, v11, v21
+	WORD $0x4eb4cd68 // fmls.4s v8, v11, v20
+	WORD $0x4eb3cd61 // fmls.4s v1, v11, v19
+	WORD $0x4eb2cd60 // fmls.4s v0, v11, v18
+	WORD $0x4ea1d627 // fsub.4s v7, v17, v1
+	WORD $0x4ea0d606 // fsub.4s v6, v16, v0
+	WORD $0x4e29d5e5 // fadd.4s v5, v15, v9
+	WORD $0x4e28d5c4 // fadd.4s v4, v14, v8
+	WORD $0x4e21d623 // fadd.4s v3, v17, v1
+	WORD $0x4e20d602 // fadd.4s v2, v16, v0
+	WORD $0x4ea9d5e1 // fsub.4s v1, v15, v9
+	WORD $0x4ea8d5c0 // fsub.4s v0, v14, v8
 	ADD R6<<1, R0, R16
 	FSTPQ (F3, F2), (R16)
 	ADD R6<<1, R1, R17
@@ -6156,20 +6156,20 @@ group:
 	FMOVQ (R22), F1
 	ADD R3, R4, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813963 // zip1 v3.4s, v11.4s, v1.4s
-	WORD $0x4e803942 // zip1 v2.4s, v10.4s, v0.4s
-	WORD $0x4e817961 // zip2 v1.4s, v11.4s, v1.4s
-	WORD $0x4e807940 // zip2 v0.4s, v10.4s, v0.4s
-	WORD $0x4ec338f3 // zip1 v19.2d, v7.2d, v3.2d
-	WORD $0x4ec238d2 // zip1 v18.2d, v6.2d, v2.2d
-	WORD $0x4ec378eb // zip2 v11.2d, v7.2d, v3.2d
-	WORD $0x4ec278ca // zip2 v10.2d, v6.2d, v2.2d
-	WORD $0x4ec138b5 // zip1 v21.2d, v5.2d, v1.2d
-	WORD $0x4ec03894 // zip1 v20.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813963 // zip1.4s v3, v11, v1
+	WORD $0x4e803942 // zip1.4s v2, v10, v0
+	WORD $0x4e817961 // zip2.4s v1, v11, v1
+	WORD $0x4e807940 // zip2.4s v0, v10, v0
+	WORD $0x4ec338f3 // zip1.2d v19, v7, v3
+	WORD $0x4ec238d2 // zip1.2d v18, v6, v2
+	WORD $0x4ec378eb // zip2.2d v11, v7, v3
+	WORD $0x4ec278ca // zip2.2d v10, v6, v2
+	WORD $0x4ec138b5 // zip1.2d v21, v5, v1
+	WORD $0x4ec03894 // zip1.2d v20, v4, v0
 	FMOVQ 32(R1), F5
 	FMOVQ 32(R4), F4
 	FMOVQ 32(R16), F3
@@ -6178,44 +6178,44 @@ group:
 	FMOVQ 32(R21), F12
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e8139a3 // zip1 v3.4s, v13.4s, v1.4s
-	WORD $0x4e803982 // zip1 v2.4s, v12.4s, v0.4s
-	WORD $0x4e8179a1 // zip2 v1.4s, v13.4s, v1.4s
-	WORD $0x4e807980 // zip2 v0.4s, v12.4s, v0.4s
-	WORD $0x4ec338f1 // zip1 v17.2d, v7.2d, v3.2d
-	WORD $0x4ec238d0 // zip1 v16.2d, v6.2d, v2.2d
-	WORD $0x4ec378e7 // zip2 v7.2d, v7.2d, v3.2d
-	WORD $0x4ec278c6 // zip2 v6.2d, v6.2d, v2.2d
-	WORD $0x4ec138af // zip1 v15.2d, v5.2d, v1.2d
-	WORD $0x4ec0388e // zip1 v14.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e8139a3 // zip1.4s v3, v13, v1
+	WORD $0x4e803982 // zip1.4s v2, v12, v0
+	WORD $0x4e8179a1 // zip2.4s v1, v13, v1
+	WORD $0x4e807980 // zip2.4s v0, v12, v0
+	WORD $0x4ec338f1 // zip1.2d v17, v7, v3
+	WORD $0x4ec238d0 // zip1.2d v16, v6, v2
+	WORD $0x4ec378e7 // zip2.2d v7, v7, v3
+	WORD $0x4ec278c6 // zip2.2d v6, v6, v2
+	WORD $0x4ec138af // zip1.2d v15, v5, v1
+	WORD $0x4ec0388e // zip1.2d v14, v4, v0
 	FLDPQ (R8), (F5, F4)
 	FLDPQ 32(R8), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82d // fneg v13.4s, v1.4s
-	WORD $0x4e2bccad // fmla v13.4s, v5.4s, v11.4s
-	WORD $0x6ea0f80c // fneg v12.4s, v0.4s
-	WORD $0x4e2acc8c // fmla v12.4s, v4.4s, v10.4s
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x4e27ccab // fmla v11.4s, v5.4s, v7.4s
-	WORD $0x4e26cc8a // fmla v10.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82d // fneg.4s v13, v1
+	WORD $0x4e2bccad // fmla.4s v13, v5, v11
+	WORD $0x6ea0f80c // fneg.4s v12, v0
+	WORD $0x4e2acc8c // fmla.4s v12, v4, v10
+	WORD $0x6e23dd6b // fmul.4s v11, v11, v3
+	WORD $0x6e22dd4a // fmul.4s v10, v10, v2
+	WORD $0x4e27ccab // fmla.4s v11, v5, v7
+	WORD $0x4e26cc8a // fmla.4s v10, v4, v6
 	FLDPQ 192(R8), (F7, F6)
 	FLDPQ 224(R8), (F5, F4)
-	WORD $0x6e25dde1 // fmul v1.4s, v15.4s, v5.4s
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e35cce3 // fmla v3.4s, v7.4s, v21.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e34ccc2 // fmla v2.4s, v6.4s, v20.4s
-	WORD $0x6e25dea1 // fmul v1.4s, v21.4s, v5.4s
-	WORD $0x6e24de80 // fmul v0.4s, v20.4s, v4.4s
-	WORD $0x4e2fcce1 // fmla v1.4s, v7.4s, v15.4s
-	WORD $0x4e2eccc0 // fmla v0.4s, v6.4s, v14.4s
+	WORD $0x6e25dde1 // fmul.4s v1, v15, v5
+	WORD $0x6e24ddc0 // fmul.4s v0, v14, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e35cce3 // fmla.4s v3, v7, v21
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e34ccc2 // fmla.4s v2, v6, v20
+	WORD $0x6e25dea1 // fmul.4s v1, v21, v5
+	WORD $0x6e24de80 // fmul.4s v0, v20, v4
+	WORD $0x4e2fcce1 // fmla.4s v1, v7, v15
+	WORD $0x4e2eccc0 // fmla.4s v0, v6, v14
 	FSTPQ (F19, F18), (R11)
 	FSTPQ (F17, F16), 32(R11)
 	FSTPQ (F13, F12), 64(R11)
@@ -6230,14 +6230,14 @@ group:
 	FMOVQ 16(R21), F4
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec1386b // zip1 v11.2d, v3.2d, v1.2d
-	WORD $0x4ec0384a // zip1 v10.2d, v2.2d, v0.2d
-	WORD $0x4ec17871 // zip2 v17.2d, v3.2d, v1.2d
-	WORD $0x4ec07850 // zip2 v16.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec1386b // zip1.2d v11, v3, v1
+	WORD $0x4ec0384a // zip1.2d v10, v2, v0
+	WORD $0x4ec17871 // zip2.2d v17, v3, v1
+	WORD $0x4ec07850 // zip2.2d v16, v2, v0
 	FMOVQ 48(R1), F7
 	FMOVQ 48(R4), F6
 	FMOVQ 48(R16), F3
@@ -6246,38 +6246,38 @@ group:
 	FMOVQ 48(R21), F4
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338e3 // zip1 v3.4s, v7.4s, v3.4s
-	WORD $0x4e8238c2 // zip1 v2.4s, v6.4s, v2.4s
-	WORD $0x4e8138a1 // zip1 v1.4s, v5.4s, v1.4s
-	WORD $0x4e803880 // zip1 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec13867 // zip1 v7.2d, v3.2d, v1.2d
-	WORD $0x4ec03846 // zip1 v6.2d, v2.2d, v0.2d
-	WORD $0x4ec1786f // zip2 v15.2d, v3.2d, v1.2d
-	WORD $0x4ec0784e // zip2 v14.2d, v2.2d, v0.2d
+	WORD $0x4e8338e3 // zip1.4s v3, v7, v3
+	WORD $0x4e8238c2 // zip1.4s v2, v6, v2
+	WORD $0x4e8138a1 // zip1.4s v1, v5, v1
+	WORD $0x4e803880 // zip1.4s v0, v4, v0
+	WORD $0x4ec13867 // zip1.2d v7, v3, v1
+	WORD $0x4ec03846 // zip1.2d v6, v2, v0
+	WORD $0x4ec1786f // zip2.2d v15, v3, v1
+	WORD $0x4ec0784e // zip2.2d v14, v2, v0
 	FLDPQ 64(R8), (F5, F4)
 	FLDPQ 96(R8), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82d // fneg v13.4s, v1.4s
-	WORD $0x4e2bccad // fmla v13.4s, v5.4s, v11.4s
-	WORD $0x6ea0f80c // fneg v12.4s, v0.4s
-	WORD $0x4e2acc8c // fmla v12.4s, v4.4s, v10.4s
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x4e27ccab // fmla v11.4s, v5.4s, v7.4s
-	WORD $0x4e26cc8a // fmla v10.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82d // fneg.4s v13, v1
+	WORD $0x4e2bccad // fmla.4s v13, v5, v11
+	WORD $0x6ea0f80c // fneg.4s v12, v0
+	WORD $0x4e2acc8c // fmla.4s v12, v4, v10
+	WORD $0x6e23dd6b // fmul.4s v11, v11, v3
+	WORD $0x6e22dd4a // fmul.4s v10, v10, v2
+	WORD $0x4e27ccab // fmla.4s v11, v5, v7
+	WORD $0x4e26cc8a // fmla.4s v10, v4, v6
 	FLDPQ 128(R8), (F7, F6)
 	FLDPQ 160(R8), (F5, F4)
-	WORD $0x6e25dde1 // fmul v1.4s, v15.4s, v5.4s
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e31cce3 // fmla v3.4s, v7.4s, v17.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e30ccc2 // fmla v2.4s, v6.4s, v16.4s
-	WORD $0x6e25de21 // fmul v1.4s, v17.4s, v5.4s
-	WORD $0x6e24de00 // fmul v0.4s, v16.4s, v4.4s
-	WORD $0x4e2fcce1 // fmla v1.4s, v7.4s, v15.4s
-	WORD $0x4e2eccc0 // fmla v0.4s, v6.4s, v14.4s
+	WORD $0x6e25dde1 // fmul.4s v1, v15, v5
+	WORD $0x6e24ddc0 // fmul.4s v0, v14, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e31cce3 // fmla.4s v3, v7, v17
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e30ccc2 // fmla.4s v2, v6, v16
+	WORD $0x6e25de21 // fmul.4s v1, v17, v5
+	WORD $0x6e24de00 // fmul.4s v0, v16, v4
+	WORD $0x4e2fcce1 // fmla.4s v1, v7, v15
+	WORD $0x4e2eccc0 // fmla.4s v0, v6, v14
 	FSTPQ (F13, F12), 128(R11)
 	FSTPQ (F11, F10), 160(R11)
 	FSTPQ (F3, F2), 192(R11)
@@ -6286,156 +6286,156 @@ group:
 	FLDPQ 96(R11), (F5, F4)
 	FLDPQ 256(R11), (F3, F2)
 	FLDPQ 288(R11), (F1, F0)
-	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d7 // fadd v23.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b6 // fadd v22.4s, v5.4s, v1.4s
-	WORD $0x4e20d495 // fadd v21.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4f3 // fsub v19.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4d2 // fsub v18.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4b1 // fsub v17.4s, v5.4s, v1.4s
-	WORD $0x4ea0d490 // fsub v16.4s, v4.4s, v0.4s
+	WORD $0x4e23d4fa // fadd.4s v26, v7, v3
+	WORD $0x4e22d4d7 // fadd.4s v23, v6, v2
+	WORD $0x4e21d4b6 // fadd.4s v22, v5, v1
+	WORD $0x4e20d495 // fadd.4s v21, v4, v0
+	WORD $0x4ea3d4f3 // fsub.4s v19, v7, v3
+	WORD $0x4ea2d4d2 // fsub.4s v18, v6, v2
+	WORD $0x4ea1d4b1 // fsub.4s v17, v5, v1
+	WORD $0x4ea0d490 // fsub.4s v16, v4, v0
 	FLDPQ 128(R11), (F11, F10)
 	FLDPQ 160(R11), (F7, F12)
 	FLDPQ 192(R11), (F6, F5)
 	FLDPQ 224(R11), (F4, F0)
-	WORD $0x4e26d574 // fadd v20.4s, v11.4s, v6.4s
-	WORD $0x4e25d543 // fadd v3.4s, v10.4s, v5.4s
-	WORD $0x4e24d4e2 // fadd v2.4s, v7.4s, v4.4s
-	WORD $0x4e20d581 // fadd v1.4s, v12.4s, v0.4s
-	WORD $0x4ea6d56b // fsub v11.4s, v11.4s, v6.4s
-	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
-	WORD $0x4ea4d4e7 // fsub v7.4s, v7.4s, v4.4s
-	WORD $0x4ea0d586 // fsub v6.4s, v12.4s, v0.4s
+	WORD $0x4e26d574 // fadd.4s v20, v11, v6
+	WORD $0x4e25d543 // fadd.4s v3, v10, v5
+	WORD $0x4e24d4e2 // fadd.4s v2, v7, v4
+	WORD $0x4e20d581 // fadd.4s v1, v12, v0
+	WORD $0x4ea6d56b // fsub.4s v11, v11, v6
+	WORD $0x4ea5d54a // fsub.4s v10, v10, v5
+	WORD $0x4ea4d4e7 // fsub.4s v7, v7, v4
+	WORD $0x4ea0d586 // fsub.4s v6, v12, v0
 	FLDPQ (R11), (F5, F4)
 	FLDPQ 32(R11), (F25, F24)
 	WORD $0x4ea51caf // mov v15.16b, v5.16b
 	WORD $0x4ea41c8e // mov v14.16b, v4.16b
 	WORD $0x4eb91f2d // mov v13.16b, v25.16b
 	WORD $0x4eb81f0c // mov v12.16b, v24.16b
-	WORD $0x4e3ad4bd // fadd v29.4s, v5.4s, v26.4s
-	WORD $0x4e37d49c // fadd v28.4s, v4.4s, v23.4s
-	WORD $0x4e36d73b // fadd v27.4s, v25.4s, v22.4s
-	WORD $0x4e35d700 // fadd v0.4s, v24.4s, v21.4s
-	WORD $0x4e34d7bf // fadd v31.4s, v29.4s, v20.4s
-	WORD $0x4e23d79e // fadd v30.4s, v28.4s, v3.4s
-	WORD $0x4e22d77d // fadd v29.4s, v27.4s, v2.4s
-	WORD $0x4e21d41c // fadd v28.4s, v0.4s, v1.4s
+	WORD $0x4e3ad4bd // fadd.4s v29, v5, v26
+	WORD $0x4e37d49c // fadd.4s v28, v4, v23
+	WORD $0x4e36d73b // fadd.4s v27, v25, v22
+	WORD $0x4e35d700 // fadd.4s v0, v24, v21
+	WORD $0x4e34d7bf // fadd.4s v31, v29, v20
+	WORD $0x4e23d79e // fadd.4s v30, v28, v3
+	WORD $0x4e22d77d // fadd.4s v29, v27, v2
+	WORD $0x4e21d41c // fadd.4s v28, v0, v1
 	FLDPQ 448(R11), (F27, F0)
-	WORD $0x6e3bdfff // fmul v31.4s, v31.4s, v27.4s
-	WORD $0x6e20dfde // fmul v30.4s, v30.4s, v0.4s
+	WORD $0x6e3bdfff // fmul.4s v31, v31, v27
+	WORD $0x6e20dfde // fmul.4s v30, v30, v0
 	FLDPQ 480(R11), (F27, F0)
-	WORD $0x6e3bdfbb // fmul v27.4s, v29.4s, v27.4s
-	WORD $0x6e20df80 // fmul v0.4s, v28.4s, v0.4s
-	WORD $0x4e9b3bfd // zip1 v29.4s, v31.4s, v27.4s
-	WORD $0x4e803bdc // zip1 v28.4s, v30.4s, v0.4s
-	WORD $0x4e9b7bfb // zip2 v27.4s, v31.4s, v27.4s
-	WORD $0x4e807bc0 // zip2 v0.4s, v30.4s, v0.4s
+	WORD $0x6e3bdfbb // fmul.4s v27, v29, v27
+	WORD $0x6e20df80 // fmul.4s v0, v28, v0
+	WORD $0x4e9b3bfd // zip1.4s v29, v31, v27
+	WORD $0x4e803bdc // zip1.4s v28, v30, v0
+	WORD $0x4e9b7bfb // zip2.4s v27, v31, v27
+	WORD $0x4e807bc0 // zip2.4s v0, v30, v0
 	FSTPQ (F29, F27), (R0)
 	FSTPQ (F28, F0), 32(R0)
 	FMOVQ 32(R26), F0
-	WORD $0x4e3acc05 // fmla v5.4s, v0.4s, v26.4s
-	WORD $0x4e37cc04 // fmla v4.4s, v0.4s, v23.4s
+	WORD $0x4e3acc05 // fmla.4s v5, v0, v26
+	WORD $0x4e37cc04 // fmla.4s v4, v0, v23
 	FMOVQ 32(R26), F0
-	WORD $0x4e36cc19 // fmla v25.4s, v0.4s, v22.4s
-	WORD $0x4e35cc18 // fmla v24.4s, v0.4s, v21.4s
+	WORD $0x4e36cc19 // fmla.4s v25, v0, v22
+	WORD $0x4e35cc18 // fmla.4s v24, v0, v21
 	FMOVQ 48(R26), F0
-	WORD $0x4e34cc05 // fmla v5.4s, v0.4s, v20.4s
-	WORD $0x4e23cc04 // fmla v4.4s, v0.4s, v3.4s
+	WORD $0x4e34cc05 // fmla.4s v5, v0, v20
+	WORD $0x4e23cc04 // fmla.4s v4, v0, v3
 	FMOVQ 48(R26), F0
-	WORD $0x4e22cc19 // fmla v25.4s, v0.4s, v2.4s
-	WORD $0x4e21cc18 // fmla v24.4s, v0.4s, v1.4s
+	WORD $0x4e22cc19 // fmla.4s v25, v0, v2
+	WORD $0x4e21cc18 // fmla.4s v24, v0, v1
 	FMOVQ 48(R26), F0
-	WORD $0x4e3acc0f // fmla v15.4s, v0.4s, v26.4s
-	WORD $0x4e37cc0e // fmla v14.4s, v0.4s, v23.4s
+	WORD $0x4e3acc0f // fmla.4s v15, v0, v26
+	WORD $0x4e37cc0e // fmla.4s v14, v0, v23
 	FMOVQ 48(R26), F0
-	WORD $0x4e36cc0d // fmla v13.4s, v0.4s, v22.4s
-	WORD $0x4e35cc0c // fmla v12.4s, v0.4s, v21.4s
+	WORD $0x4e36cc0d // fmla.4s v13, v0, v22
+	WORD $0x4e35cc0c // fmla.4s v12, v0, v21
 	FMOVQ 32(R26), F0
-	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
-	WORD $0x4e23cc0e // fmla v14.4s, v0.4s, v3.4s
+	WORD $0x4e34cc0f // fmla.4s v15, v0, v20
+	WORD $0x4e23cc0e // fmla.4s v14, v0, v3
 	FMOVQ 32(R26), F0
-	WORD $0x4e22cc0d // fmla v13.4s, v0.4s, v2.4s
-	WORD $0x4e21cc0c // fmla v12.4s, v0.4s, v1.4s
-	WORD $0x6e29de63 // fmul v3.4s, v19.4s, v9.4s
-	WORD $0x6e29de42 // fmul v2.4s, v18.4s, v9.4s
-	WORD $0x6e29de21 // fmul v1.4s, v17.4s, v9.4s
-	WORD $0x6e29de00 // fmul v0.4s, v16.4s, v9.4s
-	WORD $0x4e2bcd03 // fmla v3.4s, v8.4s, v11.4s
-	WORD $0x4e2acd02 // fmla v2.4s, v8.4s, v10.4s
-	WORD $0x4e27cd01 // fmla v1.4s, v8.4s, v7.4s
-	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
-	WORD $0x4ea1d4b7 // fsub v23.4s, v5.4s, v1.4s
-	WORD $0x4ea0d496 // fsub v22.4s, v4.4s, v0.4s
-	WORD $0x4e23d735 // fadd v21.4s, v25.4s, v3.4s
-	WORD $0x4e22d714 // fadd v20.4s, v24.4s, v2.4s
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD $0x4ea3d723 // fsub v3.4s, v25.4s, v3.4s
-	WORD $0x4ea2d702 // fsub v2.4s, v24.4s, v2.4s
+	WORD $0x4e22cc0d // fmla.4s v13, v0, v2
+	WORD $0x4e21cc0c // fmla.4s v12, v0, v1
+	WORD $0x6e29de63 // fmul.4s v3, v19, v9
+	WORD $0x6e29de42 // fmul.4s v2, v18, v9
+	WORD $0x6e29de21 // fmul.4s v1, v17, v9
+	WORD $0x6e29de00 // fmul.4s v0, v16, v9
+	WORD $0x4e2bcd03 // fmla.4s v3, v8, v11
+	WORD $0x4e2acd02 // fmla.4s v2, v8, v10
+	WORD $0x4e27cd01 // fmla.4s v1, v8, v7
+	WORD $0x4e26cd00 // fmla.4s v0, v8, v6
+	WORD $0x4ea1d4b7 // fsub.4s v23, v5, v1
+	WORD $0x4ea0d496 // fsub.4s v22, v4, v0
+	WORD $0x4e23d735 // fadd.4s v21, v25, v3
+	WORD $0x4e22d714 // fadd.4s v20, v24, v2
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
+	WORD $0x4ea3d723 // fsub.4s v3, v25, v3
+	WORD $0x4ea2d702 // fsub.4s v2, v24, v2
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dee5 // fmul v5.4s, v23.4s, v1.4s
-	WORD $0x6e20dec4 // fmul v4.4s, v22.4s, v0.4s
+	WORD $0x6e21dee5 // fmul.4s v5, v23, v1
+	WORD $0x6e20dec4 // fmul.4s v4, v22, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dea1 // fmul v1.4s, v21.4s, v1.4s
-	WORD $0x6e20de80 // fmul v0.4s, v20.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dea1 // fmul.4s v1, v21, v1
+	WORD $0x6e20de80 // fmul.4s v0, v20, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R7)
 	FSTPQ (F2, F0), 32(R7)
-	WORD $0x6e28de63 // fmul v3.4s, v19.4s, v8.4s
-	WORD $0x6e28de42 // fmul v2.4s, v18.4s, v8.4s
-	WORD $0x6e28de21 // fmul v1.4s, v17.4s, v8.4s
-	WORD $0x6e28de00 // fmul v0.4s, v16.4s, v8.4s
-	WORD $0x4eabcd23 // fmls v3.4s, v9.4s, v11.4s
-	WORD $0x4eaacd22 // fmls v2.4s, v9.4s, v10.4s
-	WORD $0x4ea7cd21 // fmls v1.4s, v9.4s, v7.4s
-	WORD $0x4ea6cd20 // fmls v0.4s, v9.4s, v6.4s
-	WORD $0x4ea1d5eb // fsub v11.4s, v15.4s, v1.4s
-	WORD $0x4ea0d5ca // fsub v10.4s, v14.4s, v0.4s
-	WORD $0x4e23d5a7 // fadd v7.4s, v13.4s, v3.4s
-	WORD $0x4e22d586 // fadd v6.4s, v12.4s, v2.4s
-	WORD $0x4e21d5e5 // fadd v5.4s, v15.4s, v1.4s
-	WORD $0x4e20d5c4 // fadd v4.4s, v14.4s, v0.4s
-	WORD $0x4ea3d5a3 // fsub v3.4s, v13.4s, v3.4s
-	WORD $0x4ea2d582 // fsub v2.4s, v12.4s, v2.4s
+	WORD $0x6e28de63 // fmul.4s v3, v19, v8
+	WORD $0x6e28de42 // fmul.4s v2, v18, v8
+	WORD $0x6e28de21 // fmul.4s v1, v17, v8
+	WORD $0x6e28de00 // fmul.4s v0, v16, v8
+	WORD $0x4eabcd23 // fmls.4s v3, v9, v11
+	WORD $0x4eaacd22 // fmls.4s v2, v9, v10
+	WORD $0x4ea7cd21 // fmls.4s v1, v9, v7
+	WORD $0x4ea6cd20 // fmls.4s v0, v9, v6
+	WORD $0x4ea1d5eb // fsub.4s v11, v15, v1
+	WORD $0x4ea0d5ca // fsub.4s v10, v14, v0
+	WORD $0x4e23d5a7 // fadd.4s v7, v13, v3
+	WORD $0x4e22d586 // fadd.4s v6, v12, v2
+	WORD $0x4e21d5e5 // fadd.4s v5, v15, v1
+	WORD $0x4e20d5c4 // fadd.4s v4, v14, v0
+	WORD $0x4ea3d5a3 // fsub.4s v3, v13, v3
+	WORD $0x4ea2d582 // fsub.4s v2, v12, v2
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5<<1, R0, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dd65 // fmul v5.4s, v11.4s, v1.4s
-	WORD $0x6e20dd44 // fmul v4.4s, v10.4s, v0.4s
+	WORD $0x6e21dd65 // fmul.4s v5, v11, v1
+	WORD $0x6e20dd44 // fmul.4s v4, v10, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R6, R0, R16
 	FSTPQ (F3, F1), (R16)
 	FSTPQ (F2, F0), 32(R16)
@@ -6488,22 +6488,22 @@ group:
 	FMOVQ (R22), F1
 	ADD R4, R5, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338f8 // zip1 v24.2d, v7.2d, v3.2d
-	WORD $0x4ec238d7 // zip1 v23.2d, v6.2d, v2.2d
-	WORD $0x4ec378f0 // zip2 v16.2d, v7.2d, v3.2d
-	WORD $0x4ec278cf // zip2 v15.2d, v6.2d, v2.2d
-	WORD $0x4ec138a9 // zip1 v9.2d, v5.2d, v1.2d
-	WORD $0x4ec03888 // zip1 v8.2d, v4.2d, v0.2d
-	WORD $0x4ec178ba // zip2 v26.2d, v5.2d, v1.2d
-	WORD $0x4ec07899 // zip2 v25.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338f8 // zip1.2d v24, v7, v3
+	WORD $0x4ec238d7 // zip1.2d v23, v6, v2
+	WORD $0x4ec378f0 // zip2.2d v16, v7, v3
+	WORD $0x4ec278cf // zip2.2d v15, v6, v2
+	WORD $0x4ec138a9 // zip1.2d v9, v5, v1
+	WORD $0x4ec03888 // zip1.2d v8, v4, v0
+	WORD $0x4ec178ba // zip2.2d v26, v5, v1
+	WORD $0x4ec07899 // zip2.2d v25, v4, v0
 	FMOVQ 32(R2), F5
 	FMOVQ 32(R5), F4
 	FMOVQ 32(R16), F3
@@ -6512,58 +6512,58 @@ group:
 	FMOVQ 32(R21), F10
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813963 // zip1 v3.4s, v11.4s, v1.4s
-	WORD $0x4e803942 // zip1 v2.4s, v10.4s, v0.4s
-	WORD $0x4e817961 // zip2 v1.4s, v11.4s, v1.4s
-	WORD $0x4e807940 // zip2 v0.4s, v10.4s, v0.4s
-	WORD $0x4ec338f6 // zip1 v22.2d, v7.2d, v3.2d
-	WORD $0x4ec238d5 // zip1 v21.2d, v6.2d, v2.2d
-	WORD $0x4ec378eb // zip2 v11.2d, v7.2d, v3.2d
-	WORD $0x4ec278ca // zip2 v10.2d, v6.2d, v2.2d
-	WORD $0x4ec138a7 // zip1 v7.2d, v5.2d, v1.2d
-	WORD $0x4ec03886 // zip1 v6.2d, v4.2d, v0.2d
-	WORD $0x4ec178b4 // zip2 v20.2d, v5.2d, v1.2d
-	WORD $0x4ec07893 // zip2 v19.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813963 // zip1.4s v3, v11, v1
+	WORD $0x4e803942 // zip1.4s v2, v10, v0
+	WORD $0x4e817961 // zip2.4s v1, v11, v1
+	WORD $0x4e807940 // zip2.4s v0, v10, v0
+	WORD $0x4ec338f6 // zip1.2d v22, v7, v3
+	WORD $0x4ec238d5 // zip1.2d v21, v6, v2
+	WORD $0x4ec378eb // zip2.2d v11, v7, v3
+	WORD $0x4ec278ca // zip2.2d v10, v6, v2
+	WORD $0x4ec138a7 // zip1.2d v7, v5, v1
+	WORD $0x4ec03886 // zip1.2d v6, v4, v0
+	WORD $0x4ec178b4 // zip2.2d v20, v5, v1
+	WORD $0x4ec07893 // zip2.2d v19, v4, v0
 	FLDPQ (R10), (F5, F4)
 	FLDPQ 32(R10), (F3, F2)
-	WORD $0x6e23dd61 // fmul v1.4s, v11.4s, v3.4s
-	WORD $0x6e22dd40 // fmul v0.4s, v10.4s, v2.4s
-	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
-	WORD $0x4e30ccb2 // fmla v18.4s, v5.4s, v16.4s
-	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
-	WORD $0x4e2fcc91 // fmla v17.4s, v4.4s, v15.4s
-	WORD $0x6e23de10 // fmul v16.4s, v16.4s, v3.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x4e2bccb0 // fmla v16.4s, v5.4s, v11.4s
-	WORD $0x4e2acc8f // fmla v15.4s, v4.4s, v10.4s
+	WORD $0x6e23dd61 // fmul.4s v1, v11, v3
+	WORD $0x6e22dd40 // fmul.4s v0, v10, v2
+	WORD $0x6ea0f832 // fneg.4s v18, v1
+	WORD $0x4e30ccb2 // fmla.4s v18, v5, v16
+	WORD $0x6ea0f811 // fneg.4s v17, v0
+	WORD $0x4e2fcc91 // fmla.4s v17, v4, v15
+	WORD $0x6e23de10 // fmul.4s v16, v16, v3
+	WORD $0x6e22ddef // fmul.4s v15, v15, v2
+	WORD $0x4e2bccb0 // fmla.4s v16, v5, v11
+	WORD $0x4e2acc8f // fmla.4s v15, v4, v10
 	FLDPQ 192(R10), (F5, F4)
 	FLDPQ 224(R10), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
-	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
-	WORD $0x4e28cc8a // fmla v10.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82b // fneg.4s v11, v1
+	WORD $0x4e29ccab // fmla.4s v11, v5, v9
+	WORD $0x6ea0f80a // fneg.4s v10, v0
+	WORD $0x4e28cc8a // fmla.4s v10, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 256(R10), (F7, F6)
 	FLDPQ 288(R10), (F5, F4)
-	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
-	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e3acce3 // fmla v3.4s, v7.4s, v26.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e39ccc2 // fmla v2.4s, v6.4s, v25.4s
-	WORD $0x6e25df41 // fmul v1.4s, v26.4s, v5.4s
-	WORD $0x6e24df20 // fmul v0.4s, v25.4s, v4.4s
-	WORD $0x4e34cce1 // fmla v1.4s, v7.4s, v20.4s
-	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	WORD $0x6e25de81 // fmul.4s v1, v20, v5
+	WORD $0x6e24de60 // fmul.4s v0, v19, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e3acce3 // fmla.4s v3, v7, v26
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e39ccc2 // fmla.4s v2, v6, v25
+	WORD $0x6e25df41 // fmul.4s v1, v26, v5
+	WORD $0x6e24df20 // fmul.4s v0, v25, v4
+	WORD $0x4e34cce1 // fmla.4s v1, v7, v20
+	WORD $0x4e33ccc0 // fmla.4s v0, v6, v19
 	FSTPQ (F24, F23), (R13)
 	FSTPQ (F22, F21), 32(R13)
 	FSTPQ (F18, F17), 64(R13)
@@ -6580,20 +6580,20 @@ group:
 	FMOVQ 16(R21), F8
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338eb // zip1 v11.2d, v7.2d, v3.2d
-	WORD $0x4ec238ca // zip1 v10.2d, v6.2d, v2.2d
-	WORD $0x4ec378f8 // zip2 v24.2d, v7.2d, v3.2d
-	WORD $0x4ec278d7 // zip2 v23.2d, v6.2d, v2.2d
-	WORD $0x4ec138b6 // zip1 v22.2d, v5.2d, v1.2d
-	WORD $0x4ec03895 // zip1 v21.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338eb // zip1.2d v11, v7, v3
+	WORD $0x4ec238ca // zip1.2d v10, v6, v2
+	WORD $0x4ec378f8 // zip2.2d v24, v7, v3
+	WORD $0x4ec278d7 // zip2.2d v23, v6, v2
+	WORD $0x4ec138b6 // zip1.2d v22, v5, v1
+	WORD $0x4ec03895 // zip1.2d v21, v4, v0
 	FMOVQ 48(R2), F5
 	FMOVQ 48(R5), F4
 	FMOVQ 48(R16), F3
@@ -6602,56 +6602,56 @@ group:
 	FMOVQ 48(R21), F8
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338e9 // zip1 v9.2d, v7.2d, v3.2d
-	WORD $0x4ec238c8 // zip1 v8.2d, v6.2d, v2.2d
-	WORD $0x4ec378e7 // zip2 v7.2d, v7.2d, v3.2d
-	WORD $0x4ec278c6 // zip2 v6.2d, v6.2d, v2.2d
-	WORD $0x4ec138b4 // zip1 v20.2d, v5.2d, v1.2d
-	WORD $0x4ec03893 // zip1 v19.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338e9 // zip1.2d v9, v7, v3
+	WORD $0x4ec238c8 // zip1.2d v8, v6, v2
+	WORD $0x4ec378e7 // zip2.2d v7, v7, v3
+	WORD $0x4ec278c6 // zip2.2d v6, v6, v2
+	WORD $0x4ec138b4 // zip1.2d v20, v5, v1
+	WORD $0x4ec03893 // zip1.2d v19, v4, v0
 	FLDPQ 64(R10), (F5, F4)
 	FLDPQ 96(R10), (F3, F2)
-	WORD $0x6e23dd21 // fmul v1.4s, v9.4s, v3.4s
-	WORD $0x6e22dd00 // fmul v0.4s, v8.4s, v2.4s
-	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
-	WORD $0x4e2bccb2 // fmla v18.4s, v5.4s, v11.4s
-	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
-	WORD $0x4e2acc91 // fmla v17.4s, v4.4s, v10.4s
-	WORD $0x6e23dd70 // fmul v16.4s, v11.4s, v3.4s
-	WORD $0x6e22dd4f // fmul v15.4s, v10.4s, v2.4s
-	WORD $0x4e29ccb0 // fmla v16.4s, v5.4s, v9.4s
-	WORD $0x4e28cc8f // fmla v15.4s, v4.4s, v8.4s
+	WORD $0x6e23dd21 // fmul.4s v1, v9, v3
+	WORD $0x6e22dd00 // fmul.4s v0, v8, v2
+	WORD $0x6ea0f832 // fneg.4s v18, v1
+	WORD $0x4e2bccb2 // fmla.4s v18, v5, v11
+	WORD $0x6ea0f811 // fneg.4s v17, v0
+	WORD $0x4e2acc91 // fmla.4s v17, v4, v10
+	WORD $0x6e23dd70 // fmul.4s v16, v11, v3
+	WORD $0x6e22dd4f // fmul.4s v15, v10, v2
+	WORD $0x4e29ccb0 // fmla.4s v16, v5, v9
+	WORD $0x4e28cc8f // fmla.4s v15, v4, v8
 	FLDPQ 128(R10), (F5, F4)
 	FLDPQ 160(R10), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
-	WORD $0x4e38ccab // fmla v11.4s, v5.4s, v24.4s
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
-	WORD $0x4e37cc8a // fmla v10.4s, v4.4s, v23.4s
-	WORD $0x6e23df09 // fmul v9.4s, v24.4s, v3.4s
-	WORD $0x6e22dee8 // fmul v8.4s, v23.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82b // fneg.4s v11, v1
+	WORD $0x4e38ccab // fmla.4s v11, v5, v24
+	WORD $0x6ea0f80a // fneg.4s v10, v0
+	WORD $0x4e37cc8a // fmla.4s v10, v4, v23
+	WORD $0x6e23df09 // fmul.4s v9, v24, v3
+	WORD $0x6e22dee8 // fmul.4s v8, v23, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 320(R10), (F7, F6)
 	FLDPQ 352(R10), (F5, F4)
-	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
-	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e36cce3 // fmla v3.4s, v7.4s, v22.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e35ccc2 // fmla v2.4s, v6.4s, v21.4s
-	WORD $0x6e25dec1 // fmul v1.4s, v22.4s, v5.4s
-	WORD $0x6e24dea0 // fmul v0.4s, v21.4s, v4.4s
-	WORD $0x4e34cce1 // fmla v1.4s, v7.4s, v20.4s
-	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	WORD $0x6e25de81 // fmul.4s v1, v20, v5
+	WORD $0x6e24de60 // fmul.4s v0, v19, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e36cce3 // fmla.4s v3, v7, v22
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e35ccc2 // fmla.4s v2, v6, v21
+	WORD $0x6e25dec1 // fmul.4s v1, v22, v5
+	WORD $0x6e24dea0 // fmul.4s v0, v21, v4
+	WORD $0x4e34cce1 // fmla.4s v1, v7, v20
+	WORD $0x4e33ccc0 // fmla.4s v0, v6, v19
 	FSTPQ (F18, F17), 128(R13)
 	FSTPQ (F16, F15), 160(R13)
 	FSTPQ (F11, F10), 192(R13)
@@ -6664,106 +6664,106 @@ group:
 	FLDPQ 96(R13), (F5, F4)
 	FLDPQ 384(R13), (F3, F2)
 	FLDPQ 416(R13), (F1, F0)
-	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d9 // fadd v25.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
-	WORD $0x4e20d48b // fadd v11.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4fa // fadd.4s v26, v7, v3
+	WORD $0x4e22d4d9 // fadd.4s v25, v6, v2
+	WORD $0x4e21d4b8 // fadd.4s v24, v5, v1
+	WORD $0x4e20d48b // fadd.4s v11, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R13)
 	FSTPQ (F1, F0), 32(R13)
-	WORD $0x4e3ad653 // fadd v19.4s, v18.4s, v26.4s
-	WORD $0x4e39d62a // fadd v10.4s, v17.4s, v25.4s
-	WORD $0x4e38d609 // fadd v9.4s, v16.4s, v24.4s
-	WORD $0x4e2bd5e8 // fadd v8.4s, v15.4s, v11.4s
+	WORD $0x4e3ad653 // fadd.4s v19, v18, v26
+	WORD $0x4e39d62a // fadd.4s v10, v17, v25
+	WORD $0x4e38d609 // fadd.4s v9, v16, v24
+	WORD $0x4e2bd5e8 // fadd.4s v8, v15, v11
 	FLDPQ 128(R13), (F7, F6)
 	FLDPQ 160(R13), (F5, F4)
 	FLDPQ 320(R13), (F3, F2)
 	FLDPQ 352(R13), (F1, F0)
-	WORD $0x4e23d4f7 // fadd v23.4s, v7.4s, v3.4s
-	WORD $0x4e22d4d6 // fadd v22.4s, v6.4s, v2.4s
-	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
-	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d4f7 // fadd.4s v23, v7, v3
+	WORD $0x4e22d4d6 // fadd.4s v22, v6, v2
+	WORD $0x4e21d4b5 // fadd.4s v21, v5, v1
+	WORD $0x4e20d494 // fadd.4s v20, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4ea1d4a1 // fsub.4s v1, v5, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R13)
 	FSTPQ (F1, F0), 96(R13)
-	WORD $0x4e37d67b // fadd v27.4s, v19.4s, v23.4s
-	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
-	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
-	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	WORD $0x4e37d67b // fadd.4s v27, v19, v23
+	WORD $0x4e36d54a // fadd.4s v10, v10, v22
+	WORD $0x4e35d529 // fadd.4s v9, v9, v21
+	WORD $0x4e34d508 // fadd.4s v8, v8, v20
 	FLDPQ 192(R13), (F30, F29)
 	FLDPQ 224(R13), (F28, F4)
 	FLDPQ 256(R13), (F3, F2)
 	FLDPQ 288(R13), (F1, F0)
-	WORD $0x4e23d7d3 // fadd v19.4s, v30.4s, v3.4s
-	WORD $0x4e22d7a7 // fadd v7.4s, v29.4s, v2.4s
-	WORD $0x4e21d786 // fadd v6.4s, v28.4s, v1.4s
-	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
-	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
-	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
-	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d7d3 // fadd.4s v19, v30, v3
+	WORD $0x4e22d7a7 // fadd.4s v7, v29, v2
+	WORD $0x4e21d786 // fadd.4s v6, v28, v1
+	WORD $0x4e20d485 // fadd.4s v5, v4, v0
+	WORD $0x4ea3d7c3 // fsub.4s v3, v30, v3
+	WORD $0x4ea2d7a2 // fsub.4s v2, v29, v2
+	WORD $0x4ea1d781 // fsub.4s v1, v28, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R13)
 	FSTPQ (F1, F0), 160(R13)
-	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
-	WORD $0x4e27d542 // fadd v2.4s, v10.4s, v7.4s
-	WORD $0x4e26d521 // fadd v1.4s, v9.4s, v6.4s
-	WORD $0x4e25d500 // fadd v0.4s, v8.4s, v5.4s
+	WORD $0x4e33d763 // fadd.4s v3, v27, v19
+	WORD $0x4e27d542 // fadd.4s v2, v10, v7
+	WORD $0x4e26d521 // fadd.4s v1, v9, v6
+	WORD $0x4e25d500 // fadd.4s v0, v8, v5
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
 	FLDPQ (R13), (F8, F4)
 	FLDPQ 32(R13), (F2, F1)
 	FMOVQ 96(R26), F0
 	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4e3acc03 // fmla.4s v3, v0, v26
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	WORD $0x4e39cc1f // fmla.4s v31, v0, v25
 	FMOVQ 96(R26), F0
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1e // fmla.4s v30, v0, v24
 	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dd1c // fmul v28.4s, v8.4s, v0.4s
-	WORD $0x6e20dc9b // fmul v27.4s, v4.4s, v0.4s
+	WORD $0x6e20dd1c // fmul.4s v28, v8, v0
+	WORD $0x6e20dc9b // fmul.4s v27, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
 	FLDPQ 64(R13), (F10, F9)
 	FLDPQ 96(R13), (F8, F4)
 	FMOVQ 128(R26), F0
-	WORD $0x4e37cc03 // fmla v3.4s, v0.4s, v23.4s
-	WORD $0x4e36cc1f // fmla v31.4s, v0.4s, v22.4s
+	WORD $0x4e37cc03 // fmla.4s v3, v0, v23
+	WORD $0x4e36cc1f // fmla.4s v31, v0, v22
 	FMOVQ 128(R26), F0
-	WORD $0x4e35cc1e // fmla v30.4s, v0.4s, v21.4s
-	WORD $0x4e34cc1d // fmla v29.4s, v0.4s, v20.4s
-	WORD $0x4e2acddc // fmla v28.4s, v14.4s, v10.4s
-	WORD $0x4e29cddb // fmla v27.4s, v14.4s, v9.4s
-	WORD $0x4e28cdc2 // fmla v2.4s, v14.4s, v8.4s
-	WORD $0x4e24cdc1 // fmla v1.4s, v14.4s, v4.4s
+	WORD $0x4e35cc1e // fmla.4s v30, v0, v21
+	WORD $0x4e34cc1d // fmla.4s v29, v0, v20
+	WORD $0x4e2acddc // fmla.4s v28, v14, v10
+	WORD $0x4e29cddb // fmla.4s v27, v14, v9
+	WORD $0x4e28cdc2 // fmla.4s v2, v14, v8
+	WORD $0x4e24cdc1 // fmla.4s v1, v14, v4
 	FLDPQ 128(R13), (F9, F8)
 	FLDPQ 160(R13), (F4, F0)
-	WORD $0x4e33cda3 // fmla v3.4s, v13.4s, v19.4s
-	WORD $0x4e27cdbf // fmla v31.4s, v13.4s, v7.4s
-	WORD $0x4e26cdbe // fmla v30.4s, v13.4s, v6.4s
-	WORD $0x4e25cdbd // fmla v29.4s, v13.4s, v5.4s
-	WORD $0x4e29cd9c // fmla v28.4s, v12.4s, v9.4s
-	WORD $0x4e28cd9b // fmla v27.4s, v12.4s, v8.4s
-	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
-	WORD $0x4e20cd81 // fmla v1.4s, v12.4s, v0.4s
-	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
-	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
-	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
-	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
-	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
-	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	WORD $0x4e33cda3 // fmla.4s v3, v13, v19
+	WORD $0x4e27cdbf // fmla.4s v31, v13, v7
+	WORD $0x4e26cdbe // fmla.4s v30, v13, v6
+	WORD $0x4e25cdbd // fmla.4s v29, v13, v5
+	WORD $0x4e29cd9c // fmla.4s v28, v12, v9
+	WORD $0x4e28cd9b // fmla.4s v27, v12, v8
+	WORD $0x4e24cd82 // fmla.4s v2, v12, v4
+	WORD $0x4e20cd81 // fmla.4s v1, v12, v0
+	WORD $0x4ea2d46a // fsub.4s v10, v3, v2
+	WORD $0x4ea1d7e9 // fsub.4s v9, v31, v1
+	WORD $0x4e3cd7c8 // fadd.4s v8, v30, v28
+	WORD $0x4e3bd7a4 // fadd.4s v4, v29, v27
+	WORD $0x4e22d463 // fadd.4s v3, v3, v2
+	WORD $0x4e21d7e2 // fadd.4s v2, v31, v1
+	WORD $0x4ebcd7c1 // fsub.4s v1, v30, v28
+	WORD $0x4ebbd7a0 // fsub.4s v0, v29, v27
 	ADD R6, R0, R24
 	FSTPQ (F3, F2), (R24)
 	ADD R6, R1, R25
@@ -6776,50 +6776,50 @@ group:
 	FLDPQ 32(R13), (F2, F1)
 	FMOVQ 128(R26), F0
 	WORD $0x4eb21e43 // mov v3.16b, v18.16b
-	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4e3acc03 // fmla.4s v3, v0, v26
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	WORD $0x4e39cc1f // fmla.4s v31, v0, v25
 	FMOVQ 128(R26), F0
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4e38cc1e // fmla.4s v30, v0, v24
 	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
-	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
-	WORD $0x6e2edd1c // fmul v28.4s, v8.4s, v14.4s
-	WORD $0x6e2edc9b // fmul v27.4s, v4.4s, v14.4s
-	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
-	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x4e2bcc1d // fmla.4s v29, v0, v11
+	WORD $0x6e2edd1c // fmul.4s v28, v8, v14
+	WORD $0x6e2edc9b // fmul.4s v27, v4, v14
+	WORD $0x6e2edc42 // fmul.4s v2, v2, v14
+	WORD $0x6e2edc21 // fmul.4s v1, v1, v14
 	FLDPQ 64(R13), (F9, F8)
 	FLDPQ 96(R13), (F4, F0)
-	WORD $0x4e37cda3 // fmla v3.4s, v13.4s, v23.4s
-	WORD $0x4e36cdbf // fmla v31.4s, v13.4s, v22.4s
-	WORD $0x4e35cdbe // fmla v30.4s, v13.4s, v21.4s
-	WORD $0x4e34cdbd // fmla v29.4s, v13.4s, v20.4s
-	WORD $0x4ea9cd9c // fmls v28.4s, v12.4s, v9.4s
-	WORD $0x4ea8cd9b // fmls v27.4s, v12.4s, v8.4s
-	WORD $0x4ea4cd82 // fmls v2.4s, v12.4s, v4.4s
-	WORD $0x4ea0cd81 // fmls v1.4s, v12.4s, v0.4s
+	WORD $0x4e37cda3 // fmla.4s v3, v13, v23
+	WORD $0x4e36cdbf // fmla.4s v31, v13, v22
+	WORD $0x4e35cdbe // fmla.4s v30, v13, v21
+	WORD $0x4e34cdbd // fmla.4s v29, v13, v20
+	WORD $0x4ea9cd9c // fmls.4s v28, v12, v9
+	WORD $0x4ea8cd9b // fmls.4s v27, v12, v8
+	WORD $0x4ea4cd82 // fmls.4s v2, v12, v4
+	WORD $0x4ea0cd81 // fmls.4s v1, v12, v0
 	FLDPQ 128(R13), (F10, F9)
 	FLDPQ 160(R13), (F8, F4)
 	FMOVQ 96(R26), F0
-	WORD $0x4e33cc03 // fmla v3.4s, v0.4s, v19.4s
-	WORD $0x4e27cc1f // fmla v31.4s, v0.4s, v7.4s
+	WORD $0x4e33cc03 // fmla.4s v3, v0, v19
+	WORD $0x4e27cc1f // fmla.4s v31, v0, v7
 	FMOVQ 96(R26), F0
-	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
-	WORD $0x4e25cc1d // fmla v29.4s, v0.4s, v5.4s
+	WORD $0x4e26cc1e // fmla.4s v30, v0, v6
+	WORD $0x4e25cc1d // fmla.4s v29, v0, v5
 	FMOVQ 112(R26), F0
-	WORD $0x4eaacc1c // fmls v28.4s, v0.4s, v10.4s
-	WORD $0x4ea9cc1b // fmls v27.4s, v0.4s, v9.4s
+	WORD $0x4eaacc1c // fmls.4s v28, v0, v10
+	WORD $0x4ea9cc1b // fmls.4s v27, v0, v9
 	FMOVQ 112(R26), F0
-	WORD $0x4ea8cc02 // fmls v2.4s, v0.4s, v8.4s
-	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
-	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
-	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
-	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
-	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
-	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
-	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	WORD $0x4ea8cc02 // fmls.4s v2, v0, v8
+	WORD $0x4ea4cc01 // fmls.4s v1, v0, v4
+	WORD $0x4ea2d46a // fsub.4s v10, v3, v2
+	WORD $0x4ea1d7e9 // fsub.4s v9, v31, v1
+	WORD $0x4e3cd7c8 // fadd.4s v8, v30, v28
+	WORD $0x4e3bd7a4 // fadd.4s v4, v29, v27
+	WORD $0x4e22d463 // fadd.4s v3, v3, v2
+	WORD $0x4e21d7e2 // fadd.4s v2, v31, v1
+	WORD $0x4ebcd7c1 // fsub.4s v1, v30, v28
+	WORD $0x4ebbd7a0 // fsub.4s v0, v29, v27
 	ADD R6<<1, R0, R19
 	FSTPQ (F3, F2), (R19)
 	ADD R6<<1, R1, R21
@@ -6830,48 +6830,48 @@ group:
 	FSTPQ (F8, F4), (R23)
 	FLDPQ (R13), (F3, F2)
 	FLDPQ 32(R13), (F1, F0)
-	WORD $0x4e3acdb2 // fmla v18.4s, v13.4s, v26.4s
-	WORD $0x4e39cdb1 // fmla v17.4s, v13.4s, v25.4s
-	WORD $0x4e38cdb0 // fmla v16.4s, v13.4s, v24.4s
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	WORD $0x6e2cdc6b // fmul v11.4s, v3.4s, v12.4s
-	WORD $0x6e2cdc4a // fmul v10.4s, v2.4s, v12.4s
-	WORD $0x6e2cdc29 // fmul v9.4s, v1.4s, v12.4s
-	WORD $0x6e2cdc08 // fmul v8.4s, v0.4s, v12.4s
+	WORD $0x4e3acdb2 // fmla.4s v18, v13, v26
+	WORD $0x4e39cdb1 // fmla.4s v17, v13, v25
+	WORD $0x4e38cdb0 // fmla.4s v16, v13, v24
+	WORD $0x4e2bcdaf // fmla.4s v15, v13, v11
+	WORD $0x6e2cdc6b // fmul.4s v11, v3, v12
+	WORD $0x6e2cdc4a // fmul.4s v10, v2, v12
+	WORD $0x6e2cdc29 // fmul.4s v9, v1, v12
+	WORD $0x6e2cdc08 // fmul.4s v8, v0, v12
 	FLDPQ 64(R13), (F4, F3)
 	FLDPQ 96(R13), (F2, F1)
 	FMOVQ 96(R26), F0
-	WORD $0x4e37cc12 // fmla v18.4s, v0.4s, v23.4s
-	WORD $0x4e36cc11 // fmla v17.4s, v0.4s, v22.4s
+	WORD $0x4e37cc12 // fmla.4s v18, v0, v23
+	WORD $0x4e36cc11 // fmla.4s v17, v0, v22
 	FMOVQ 96(R26), F0
-	WORD $0x4e35cc10 // fmla v16.4s, v0.4s, v21.4s
-	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
+	WORD $0x4e35cc10 // fmla.4s v16, v0, v21
+	WORD $0x4e34cc0f // fmla.4s v15, v0, v20
 	FMOVQ 112(R26), F0
-	WORD $0x4ea4cc0b // fmls v11.4s, v0.4s, v4.4s
-	WORD $0x4ea3cc0a // fmls v10.4s, v0.4s, v3.4s
+	WORD $0x4ea4cc0b // fmls.4s v11, v0, v4
+	WORD $0x4ea3cc0a // fmls.4s v10, v0, v3
 	FMOVQ 112(R26), F0
-	WORD $0x4ea2cc09 // fmls v9.4s, v0.4s, v2.4s
-	WORD $0x4ea1cc08 // fmls v8.4s, v0.4s, v1.4s
+	WORD $0x4ea2cc09 // fmls.4s v9, v0, v2
+	WORD $0x4ea1cc08 // fmls.4s v8, v0, v1
 	FLDPQ 128(R13), (F4, F3)
 	FLDPQ 160(R13), (F2, F1)
 	FMOVQ 128(R26), F0
-	WORD $0x4e33cc12 // fmla v18.4s, v0.4s, v19.4s
-	WORD $0x4e27cc11 // fmla v17.4s, v0.4s, v7.4s
+	WORD $0x4e33cc12 // fmla.4s v18, v0, v19
+	WORD $0x4e27cc11 // fmla.4s v17, v0, v7
 	FMOVQ 128(R26), F0
-	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
-	WORD $0x4e25cc0f // fmla v15.4s, v0.4s, v5.4s
-	WORD $0x4e24cdcb // fmla v11.4s, v14.4s, v4.4s
-	WORD $0x4e23cdca // fmla v10.4s, v14.4s, v3.4s
-	WORD $0x4e22cdc9 // fmla v9.4s, v14.4s, v2.4s
-	WORD $0x4e21cdc8 // fmla v8.4s, v14.4s, v1.4s
-	WORD $0x4ea9d647 // fsub v7.4s, v18.4s, v9.4s
-	WORD $0x4ea8d626 // fsub v6.4s, v17.4s, v8.4s
-	WORD $0x4e2bd605 // fadd v5.4s, v16.4s, v11.4s
-	WORD $0x4e2ad5e4 // fadd v4.4s, v15.4s, v10.4s
-	WORD $0x4e29d643 // fadd v3.4s, v18.4s, v9.4s
-	WORD $0x4e28d622 // fadd v2.4s, v17.4s, v8.4s
-	WORD $0x4eabd601 // fsub v1.4s, v16.4s, v11.4s
-	WORD $0x4eaad5e0 // fsub v0.4s, v15.4s, v10.4s
+	WORD $0x4e26cc10 // fmla.4s v16, v0, v6
+	WORD $0x4e25cc0f // fmla.4s v15, v0, v5
+	WORD $0x4e24cdcb // fmla.4s v11, v14, v4
+	WORD $0x4e23cdca // fmla.4s v10, v14, v3
+	WORD $0x4e22cdc9 // fmla.4s v9, v14, v2
+	WORD $0x4e21cdc8 // fmla.4s v8, v14, v1
+	WORD $0x4ea9d647 // fsub.4s v7, v18, v9
+	WORD $0x4ea8d626 // fsub.4s v6, v17, v8
+	WORD $0x4e2bd605 // fadd.4s v5, v16, v11
+	WORD $0x4e2ad5e4 // fadd.4s v4, v15, v10
+	WORD $0x4e29d643 // fadd.4s v3, v18, v9
+	WORD $0x4e28d622 // fadd.4s v2, v17, v8
+	WORD $0x4eabd601 // fsub.4s v1, v16, v11
+	WORD $0x4eaad5e0 // fsub.4s v0, v15, v10
 	ADD R7, R0, R24
 	FSTPQ (F3, F2), (R24)
 	ADD R7, R1, R25
@@ -6933,22 +6933,22 @@ group:
 	FMOVQ (R22), F1
 	ADD R3, R4, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
-	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
-	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
-	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
-	WORD $0x4ec33958 // zip1 v24.2d, v10.2d, v3.2d
-	WORD $0x4ec238d7 // zip1 v23.2d, v6.2d, v2.2d
-	WORD $0x4ec37950 // zip2 v16.2d, v10.2d, v3.2d
-	WORD $0x4ec278cf // zip2 v15.2d, v6.2d, v2.2d
-	WORD $0x4ec138ac // zip1 v12.2d, v5.2d, v1.2d
-	WORD $0x4ec0388b // zip1 v11.2d, v4.2d, v0.2d
-	WORD $0x4ec178ba // zip2 v26.2d, v5.2d, v1.2d
-	WORD $0x4ec07899 // zip2 v25.2d, v4.2d, v0.2d
+	WORD $0x4e8338aa // zip1.4s v10, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813983 // zip1.4s v3, v12, v1
+	WORD $0x4e803962 // zip1.4s v2, v11, v0
+	WORD $0x4e817981 // zip2.4s v1, v12, v1
+	WORD $0x4e807960 // zip2.4s v0, v11, v0
+	WORD $0x4ec33958 // zip1.2d v24, v10, v3
+	WORD $0x4ec238d7 // zip1.2d v23, v6, v2
+	WORD $0x4ec37950 // zip2.2d v16, v10, v3
+	WORD $0x4ec278cf // zip2.2d v15, v6, v2
+	WORD $0x4ec138ac // zip1.2d v12, v5, v1
+	WORD $0x4ec0388b // zip1.2d v11, v4, v0
+	WORD $0x4ec178ba // zip2.2d v26, v5, v1
+	WORD $0x4ec07899 // zip2.2d v25, v4, v0
 	FMOVQ 32(R1), F5
 	FMOVQ 32(R4), F4
 	FMOVQ 32(R16), F3
@@ -6957,58 +6957,58 @@ group:
 	FMOVQ 32(R21), F13
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e8139c3 // zip1 v3.4s, v14.4s, v1.4s
-	WORD $0x4e8039a2 // zip1 v2.4s, v13.4s, v0.4s
-	WORD $0x4e8179c1 // zip2 v1.4s, v14.4s, v1.4s
-	WORD $0x4e8079a0 // zip2 v0.4s, v13.4s, v0.4s
-	WORD $0x4ec33956 // zip1 v22.2d, v10.2d, v3.2d
-	WORD $0x4ec238d5 // zip1 v21.2d, v6.2d, v2.2d
-	WORD $0x4ec3794e // zip2 v14.2d, v10.2d, v3.2d
-	WORD $0x4ec278cd // zip2 v13.2d, v6.2d, v2.2d
-	WORD $0x4ec138aa // zip1 v10.2d, v5.2d, v1.2d
-	WORD $0x4ec03886 // zip1 v6.2d, v4.2d, v0.2d
-	WORD $0x4ec178b4 // zip2 v20.2d, v5.2d, v1.2d
-	WORD $0x4ec07893 // zip2 v19.2d, v4.2d, v0.2d
+	WORD $0x4e8338aa // zip1.4s v10, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e8139c3 // zip1.4s v3, v14, v1
+	WORD $0x4e8039a2 // zip1.4s v2, v13, v0
+	WORD $0x4e8179c1 // zip2.4s v1, v14, v1
+	WORD $0x4e8079a0 // zip2.4s v0, v13, v0
+	WORD $0x4ec33956 // zip1.2d v22, v10, v3
+	WORD $0x4ec238d5 // zip1.2d v21, v6, v2
+	WORD $0x4ec3794e // zip2.2d v14, v10, v3
+	WORD $0x4ec278cd // zip2.2d v13, v6, v2
+	WORD $0x4ec138aa // zip1.2d v10, v5, v1
+	WORD $0x4ec03886 // zip1.2d v6, v4, v0
+	WORD $0x4ec178b4 // zip2.2d v20, v5, v1
+	WORD $0x4ec07893 // zip2.2d v19, v4, v0
 	FLDPQ (R8), (F5, F4)
 	FLDPQ 32(R8), (F3, F2)
-	WORD $0x6e23ddc1 // fmul v1.4s, v14.4s, v3.4s
-	WORD $0x6e22dda0 // fmul v0.4s, v13.4s, v2.4s
-	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
-	WORD $0x4e30ccb2 // fmla v18.4s, v5.4s, v16.4s
-	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
-	WORD $0x4e2fcc91 // fmla v17.4s, v4.4s, v15.4s
-	WORD $0x6e23de10 // fmul v16.4s, v16.4s, v3.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x4e2eccb0 // fmla v16.4s, v5.4s, v14.4s
-	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
+	WORD $0x6e23ddc1 // fmul.4s v1, v14, v3
+	WORD $0x6e22dda0 // fmul.4s v0, v13, v2
+	WORD $0x6ea0f832 // fneg.4s v18, v1
+	WORD $0x4e30ccb2 // fmla.4s v18, v5, v16
+	WORD $0x6ea0f811 // fneg.4s v17, v0
+	WORD $0x4e2fcc91 // fmla.4s v17, v4, v15
+	WORD $0x6e23de10 // fmul.4s v16, v16, v3
+	WORD $0x6e22ddef // fmul.4s v15, v15, v2
+	WORD $0x4e2eccb0 // fmla.4s v16, v5, v14
+	WORD $0x4e2dcc8f // fmla.4s v15, v4, v13
 	FLDPQ 192(R8), (F5, F4)
 	FLDPQ 224(R8), (F3, F2)
-	WORD $0x6e23dd41 // fmul v1.4s, v10.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82e // fneg v14.4s, v1.4s
-	WORD $0x4e2cccae // fmla v14.4s, v5.4s, v12.4s
-	WORD $0x6ea0f80d // fneg v13.4s, v0.4s
-	WORD $0x4e2bcc8d // fmla v13.4s, v4.4s, v11.4s
-	WORD $0x6e23dd8c // fmul v12.4s, v12.4s, v3.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x4e2accac // fmla v12.4s, v5.4s, v10.4s
-	WORD $0x4e26cc8b // fmla v11.4s, v4.4s, v6.4s
+	WORD $0x6e23dd41 // fmul.4s v1, v10, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82e // fneg.4s v14, v1
+	WORD $0x4e2cccae // fmla.4s v14, v5, v12
+	WORD $0x6ea0f80d // fneg.4s v13, v0
+	WORD $0x4e2bcc8d // fmla.4s v13, v4, v11
+	WORD $0x6e23dd8c // fmul.4s v12, v12, v3
+	WORD $0x6e22dd6b // fmul.4s v11, v11, v2
+	WORD $0x4e2accac // fmla.4s v12, v5, v10
+	WORD $0x4e26cc8b // fmla.4s v11, v4, v6
 	FLDPQ 256(R8), (F10, F6)
 	FLDPQ 288(R8), (F5, F4)
-	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
-	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e3acd43 // fmla v3.4s, v10.4s, v26.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e39ccc2 // fmla v2.4s, v6.4s, v25.4s
-	WORD $0x6e25df41 // fmul v1.4s, v26.4s, v5.4s
-	WORD $0x6e24df20 // fmul v0.4s, v25.4s, v4.4s
-	WORD $0x4e34cd41 // fmla v1.4s, v10.4s, v20.4s
-	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	WORD $0x6e25de81 // fmul.4s v1, v20, v5
+	WORD $0x6e24de60 // fmul.4s v0, v19, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e3acd43 // fmla.4s v3, v10, v26
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e39ccc2 // fmla.4s v2, v6, v25
+	WORD $0x6e25df41 // fmul.4s v1, v26, v5
+	WORD $0x6e24df20 // fmul.4s v0, v25, v4
+	WORD $0x4e34cd41 // fmla.4s v1, v10, v20
+	WORD $0x4e33ccc0 // fmla.4s v0, v6, v19
 	FSTPQ (F24, F23), (R11)
 	FSTPQ (F22, F21), 32(R11)
 	FSTPQ (F18, F17), 64(R11)
@@ -7025,20 +7025,20 @@ group:
 	FMOVQ 16(R21), F11
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
-	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
-	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
-	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
-	WORD $0x4ec3394e // zip1 v14.2d, v10.2d, v3.2d
-	WORD $0x4ec238cd // zip1 v13.2d, v6.2d, v2.2d
-	WORD $0x4ec37958 // zip2 v24.2d, v10.2d, v3.2d
-	WORD $0x4ec278d7 // zip2 v23.2d, v6.2d, v2.2d
-	WORD $0x4ec138b6 // zip1 v22.2d, v5.2d, v1.2d
-	WORD $0x4ec03895 // zip1 v21.2d, v4.2d, v0.2d
+	WORD $0x4e8338aa // zip1.4s v10, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813983 // zip1.4s v3, v12, v1
+	WORD $0x4e803962 // zip1.4s v2, v11, v0
+	WORD $0x4e817981 // zip2.4s v1, v12, v1
+	WORD $0x4e807960 // zip2.4s v0, v11, v0
+	WORD $0x4ec3394e // zip1.2d v14, v10, v3
+	WORD $0x4ec238cd // zip1.2d v13, v6, v2
+	WORD $0x4ec37958 // zip2.2d v24, v10, v3
+	WORD $0x4ec278d7 // zip2.2d v23, v6, v2
+	WORD $0x4ec138b6 // zip1.2d v22, v5, v1
+	WORD $0x4ec03895 // zip1.2d v21, v4, v0
 	FMOVQ 48(R1), F5
 	FMOVQ 48(R4), F4
 	FMOVQ 48(R16), F3
@@ -7047,56 +7047,56 @@ group:
 	FMOVQ 48(R21), F11
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338aa // zip1 v10.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
-	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
-	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
-	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
-	WORD $0x4ec3394c // zip1 v12.2d, v10.2d, v3.2d
-	WORD $0x4ec238cb // zip1 v11.2d, v6.2d, v2.2d
-	WORD $0x4ec3794a // zip2 v10.2d, v10.2d, v3.2d
-	WORD $0x4ec278c6 // zip2 v6.2d, v6.2d, v2.2d
-	WORD $0x4ec138b4 // zip1 v20.2d, v5.2d, v1.2d
-	WORD $0x4ec03893 // zip1 v19.2d, v4.2d, v0.2d
+	WORD $0x4e8338aa // zip1.4s v10, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813983 // zip1.4s v3, v12, v1
+	WORD $0x4e803962 // zip1.4s v2, v11, v0
+	WORD $0x4e817981 // zip2.4s v1, v12, v1
+	WORD $0x4e807960 // zip2.4s v0, v11, v0
+	WORD $0x4ec3394c // zip1.2d v12, v10, v3
+	WORD $0x4ec238cb // zip1.2d v11, v6, v2
+	WORD $0x4ec3794a // zip2.2d v10, v10, v3
+	WORD $0x4ec278c6 // zip2.2d v6, v6, v2
+	WORD $0x4ec138b4 // zip1.2d v20, v5, v1
+	WORD $0x4ec03893 // zip1.2d v19, v4, v0
 	FLDPQ 64(R8), (F5, F4)
 	FLDPQ 96(R8), (F3, F2)
-	WORD $0x6e23dd81 // fmul v1.4s, v12.4s, v3.4s
-	WORD $0x6e22dd60 // fmul v0.4s, v11.4s, v2.4s
-	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
-	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
-	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
-	WORD $0x4e2dcc91 // fmla v17.4s, v4.4s, v13.4s
-	WORD $0x6e23ddd0 // fmul v16.4s, v14.4s, v3.4s
-	WORD $0x6e22ddaf // fmul v15.4s, v13.4s, v2.4s
-	WORD $0x4e2cccb0 // fmla v16.4s, v5.4s, v12.4s
-	WORD $0x4e2bcc8f // fmla v15.4s, v4.4s, v11.4s
+	WORD $0x6e23dd81 // fmul.4s v1, v12, v3
+	WORD $0x6e22dd60 // fmul.4s v0, v11, v2
+	WORD $0x6ea0f832 // fneg.4s v18, v1
+	WORD $0x4e2eccb2 // fmla.4s v18, v5, v14
+	WORD $0x6ea0f811 // fneg.4s v17, v0
+	WORD $0x4e2dcc91 // fmla.4s v17, v4, v13
+	WORD $0x6e23ddd0 // fmul.4s v16, v14, v3
+	WORD $0x6e22ddaf // fmul.4s v15, v13, v2
+	WORD $0x4e2cccb0 // fmla.4s v16, v5, v12
+	WORD $0x4e2bcc8f // fmla.4s v15, v4, v11
 	FLDPQ 128(R8), (F5, F4)
 	FLDPQ 160(R8), (F3, F2)
-	WORD $0x6e23dd41 // fmul v1.4s, v10.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82e // fneg v14.4s, v1.4s
-	WORD $0x4e38ccae // fmla v14.4s, v5.4s, v24.4s
-	WORD $0x6ea0f80d // fneg v13.4s, v0.4s
-	WORD $0x4e37cc8d // fmla v13.4s, v4.4s, v23.4s
-	WORD $0x6e23df0c // fmul v12.4s, v24.4s, v3.4s
-	WORD $0x6e22deeb // fmul v11.4s, v23.4s, v2.4s
-	WORD $0x4e2accac // fmla v12.4s, v5.4s, v10.4s
-	WORD $0x4e26cc8b // fmla v11.4s, v4.4s, v6.4s
+	WORD $0x6e23dd41 // fmul.4s v1, v10, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82e // fneg.4s v14, v1
+	WORD $0x4e38ccae // fmla.4s v14, v5, v24
+	WORD $0x6ea0f80d // fneg.4s v13, v0
+	WORD $0x4e37cc8d // fmla.4s v13, v4, v23
+	WORD $0x6e23df0c // fmul.4s v12, v24, v3
+	WORD $0x6e22deeb // fmul.4s v11, v23, v2
+	WORD $0x4e2accac // fmla.4s v12, v5, v10
+	WORD $0x4e26cc8b // fmla.4s v11, v4, v6
 	FLDPQ 320(R8), (F10, F6)
 	FLDPQ 352(R8), (F5, F4)
-	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
-	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e36cd43 // fmla v3.4s, v10.4s, v22.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e35ccc2 // fmla v2.4s, v6.4s, v21.4s
-	WORD $0x6e25dec1 // fmul v1.4s, v22.4s, v5.4s
-	WORD $0x6e24dea0 // fmul v0.4s, v21.4s, v4.4s
-	WORD $0x4e34cd41 // fmla v1.4s, v10.4s, v20.4s
-	WORD $0x4e33ccc0 // fmla v0.4s, v6.4s, v19.4s
+	WORD $0x6e25de81 // fmul.4s v1, v20, v5
+	WORD $0x6e24de60 // fmul.4s v0, v19, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e36cd43 // fmla.4s v3, v10, v22
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e35ccc2 // fmla.4s v2, v6, v21
+	WORD $0x6e25dec1 // fmul.4s v1, v22, v5
+	WORD $0x6e24dea0 // fmul.4s v0, v21, v4
+	WORD $0x4e34cd41 // fmla.4s v1, v10, v20
+	WORD $0x4e33ccc0 // fmla.4s v0, v6, v19
 	FSTPQ (F18, F17), 128(R11)
 	FSTPQ (F16, F15), 160(R11)
 	FSTPQ (F14, F13), 192(R11)
@@ -7109,139 +7109,139 @@ group:
 	FLDPQ 96(R11), (F6, F4)
 	FLDPQ 384(R11), (F3, F2)
 	FLDPQ 416(R11), (F1, F0)
-	WORD $0x4e23d56f // fadd v15.4s, v11.4s, v3.4s
-	WORD $0x4e22d54e // fadd v14.4s, v10.4s, v2.4s
-	WORD $0x4e21d4cd // fadd v13.4s, v6.4s, v1.4s
-	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
-	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
-	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
-	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d56f // fadd.4s v15, v11, v3
+	WORD $0x4e22d54e // fadd.4s v14, v10, v2
+	WORD $0x4e21d4cd // fadd.4s v13, v6, v1
+	WORD $0x4e20d485 // fadd.4s v5, v4, v0
+	WORD $0x4ea3d563 // fsub.4s v3, v11, v3
+	WORD $0x4ea2d542 // fsub.4s v2, v10, v2
+	WORD $0x4ea1d4c1 // fsub.4s v1, v6, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), (R11)
 	FSTPQ (F1, F0), 32(R11)
-	WORD $0x4e2fd678 // fadd v24.4s, v19.4s, v15.4s
-	WORD $0x4e2ed65a // fadd v26.4s, v18.4s, v14.4s
-	WORD $0x4e2dd639 // fadd v25.4s, v17.4s, v13.4s
-	WORD $0x4e25d60c // fadd v12.4s, v16.4s, v5.4s
+	WORD $0x4e2fd678 // fadd.4s v24, v19, v15
+	WORD $0x4e2ed65a // fadd.4s v26, v18, v14
+	WORD $0x4e2dd639 // fadd.4s v25, v17, v13
+	WORD $0x4e25d60c // fadd.4s v12, v16, v5
 	FLDPQ 128(R11), (F11, F10)
 	FLDPQ 160(R11), (F6, F4)
 	FLDPQ 320(R11), (F3, F2)
 	FLDPQ 352(R11), (F1, F0)
-	WORD $0x4e23d577 // fadd v23.4s, v11.4s, v3.4s
-	WORD $0x4e22d556 // fadd v22.4s, v10.4s, v2.4s
-	WORD $0x4e21d4d5 // fadd v21.4s, v6.4s, v1.4s
-	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
-	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
-	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
-	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d577 // fadd.4s v23, v11, v3
+	WORD $0x4e22d556 // fadd.4s v22, v10, v2
+	WORD $0x4e21d4d5 // fadd.4s v21, v6, v1
+	WORD $0x4e20d494 // fadd.4s v20, v4, v0
+	WORD $0x4ea3d563 // fsub.4s v3, v11, v3
+	WORD $0x4ea2d542 // fsub.4s v2, v10, v2
+	WORD $0x4ea1d4c1 // fsub.4s v1, v6, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 64(R11)
 	FSTPQ (F1, F0), 96(R11)
-	WORD $0x4e37d718 // fadd v24.4s, v24.4s, v23.4s
-	WORD $0x4e36d75b // fadd v27.4s, v26.4s, v22.4s
-	WORD $0x4e35d73a // fadd v26.4s, v25.4s, v21.4s
-	WORD $0x4e34d599 // fadd v25.4s, v12.4s, v20.4s
+	WORD $0x4e37d718 // fadd.4s v24, v24, v23
+	WORD $0x4e36d75b // fadd.4s v27, v26, v22
+	WORD $0x4e35d73a // fadd.4s v26, v25, v21
+	WORD $0x4e34d599 // fadd.4s v25, v12, v20
 	FLDPQ 192(R11), (F30, F29)
 	FLDPQ 224(R11), (F28, F4)
 	FLDPQ 256(R11), (F3, F2)
 	FLDPQ 288(R11), (F1, F0)
-	WORD $0x4e23d7cc // fadd v12.4s, v30.4s, v3.4s
-	WORD $0x4e22d7ab // fadd v11.4s, v29.4s, v2.4s
-	WORD $0x4e21d78a // fadd v10.4s, v28.4s, v1.4s
-	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
-	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
-	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
-	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
-	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d7cc // fadd.4s v12, v30, v3
+	WORD $0x4e22d7ab // fadd.4s v11, v29, v2
+	WORD $0x4e21d78a // fadd.4s v10, v28, v1
+	WORD $0x4e20d486 // fadd.4s v6, v4, v0
+	WORD $0x4ea3d7c3 // fsub.4s v3, v30, v3
+	WORD $0x4ea2d7a2 // fsub.4s v2, v29, v2
+	WORD $0x4ea1d781 // fsub.4s v1, v28, v1
+	WORD $0x4ea0d480 // fsub.4s v0, v4, v0
 	FSTPQ (F3, F2), 128(R11)
 	FSTPQ (F1, F0), 160(R11)
-	WORD $0x4e2cd718 // fadd v24.4s, v24.4s, v12.4s
-	WORD $0x4e2bd764 // fadd v4.4s, v27.4s, v11.4s
-	WORD $0x4e2ad743 // fadd v3.4s, v26.4s, v10.4s
-	WORD $0x4e26d722 // fadd v2.4s, v25.4s, v6.4s
+	WORD $0x4e2cd718 // fadd.4s v24, v24, v12
+	WORD $0x4e2bd764 // fadd.4s v4, v27, v11
+	WORD $0x4e2ad743 // fadd.4s v3, v26, v10
+	WORD $0x4e26d722 // fadd.4s v2, v25, v6
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21df18 // fmul.4s v24, v24, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e813b03 // zip1.4s v3, v24, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e817b01 // zip2.4s v1, v24, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
 	FLDPQ (R11), (F3, F4)
 	FLDPQ 32(R11), (F2, F1)
 	FMOVQ 96(R26), F0
 	WORD $0x4eb31e7c // mov v28.16b, v19.16b
-	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4e2fcc1c // fmla.4s v28, v0, v15
 	WORD $0x4eb21e5b // mov v27.16b, v18.16b
-	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	WORD $0x4e2ecc1b // fmla.4s v27, v0, v14
 	FMOVQ 96(R26), F0
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4e2dcc1f // fmla.4s v31, v0, v13
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
+	WORD $0x4e25cc1e // fmla.4s v30, v0, v5
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x6e20dc9d // fmul v29.4s, v4.4s, v0.4s
+	WORD $0x6e20dc63 // fmul.4s v3, v3, v0
+	WORD $0x6e20dc9d // fmul.4s v29, v4, v0
 	FMOVQ 112(R26), F0
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
+	WORD $0x6e20dc21 // fmul.4s v1, v1, v0
 	FLDPQ 64(R11), (F26, F25)
 	FLDPQ 96(R11), (F24, F4)
 	FMOVQ 128(R26), F0
-	WORD $0x4e37cc1c // fmla v28.4s, v0.4s, v23.4s
-	WORD $0x4e36cc1b // fmla v27.4s, v0.4s, v22.4s
+	WORD $0x4e37cc1c // fmla.4s v28, v0, v23
+	WORD $0x4e36cc1b // fmla.4s v27, v0, v22
 	FMOVQ 128(R26), F0
-	WORD $0x4e35cc1f // fmla v31.4s, v0.4s, v21.4s
-	WORD $0x4e34cc1e // fmla v30.4s, v0.4s, v20.4s
-	WORD $0x4e3acd23 // fmla v3.4s, v9.4s, v26.4s
-	WORD $0x4e39cd3d // fmla v29.4s, v9.4s, v25.4s
-	WORD $0x4e38cd22 // fmla v2.4s, v9.4s, v24.4s
-	WORD $0x4e24cd21 // fmla v1.4s, v9.4s, v4.4s
+	WORD $0x4e35cc1f // fmla.4s v31, v0, v21
+	WORD $0x4e34cc1e // fmla.4s v30, v0, v20
+	WORD $0x4e3acd23 // fmla.4s v3, v9, v26
+	WORD $0x4e39cd3d // fmla.4s v29, v9, v25
+	WORD $0x4e38cd22 // fmla.4s v2, v9, v24
+	WORD $0x4e24cd21 // fmla.4s v1, v9, v4
 	FLDPQ 128(R11), (F25, F24)
 	FLDPQ 160(R11), (F4, F0)
-	WORD $0x4e2ccd1c // fmla v28.4s, v8.4s, v12.4s
-	WORD $0x4e2bcd1b // fmla v27.4s, v8.4s, v11.4s
-	WORD $0x4e2acd1f // fmla v31.4s, v8.4s, v10.4s
-	WORD $0x4e26cd1e // fmla v30.4s, v8.4s, v6.4s
-	WORD $0x4e39cce3 // fmla v3.4s, v7.4s, v25.4s
-	WORD $0x4e38ccfd // fmla v29.4s, v7.4s, v24.4s
-	WORD $0x4e24cce2 // fmla v2.4s, v7.4s, v4.4s
-	WORD $0x4e20cce1 // fmla v1.4s, v7.4s, v0.4s
-	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
-	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
-	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
-	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
-	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
-	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
-	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
-	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	WORD $0x4e2ccd1c // fmla.4s v28, v8, v12
+	WORD $0x4e2bcd1b // fmla.4s v27, v8, v11
+	WORD $0x4e2acd1f // fmla.4s v31, v8, v10
+	WORD $0x4e26cd1e // fmla.4s v30, v8, v6
+	WORD $0x4e39cce3 // fmla.4s v3, v7, v25
+	WORD $0x4e38ccfd // fmla.4s v29, v7, v24
+	WORD $0x4e24cce2 // fmla.4s v2, v7, v4
+	WORD $0x4e20cce1 // fmla.4s v1, v7, v0
+	WORD $0x4ea2d798 // fsub.4s v24, v28, v2
+	WORD $0x4ea1d764 // fsub.4s v4, v27, v1
+	WORD $0x4e23d7fa // fadd.4s v26, v31, v3
+	WORD $0x4e3dd7d9 // fadd.4s v25, v30, v29
+	WORD $0x4e22d79c // fadd.4s v28, v28, v2
+	WORD $0x4e21d77b // fadd.4s v27, v27, v1
+	WORD $0x4ea3d7e3 // fsub.4s v3, v31, v3
+	WORD $0x4ebdd7c2 // fsub.4s v2, v30, v29
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
-	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	WORD $0x6e21df9c // fmul.4s v28, v28, v1
+	WORD $0x6e20df7b // fmul.4s v27, v27, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
-	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
-	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
-	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e813b83 // zip1.4s v3, v28, v1
+	WORD $0x4e803b62 // zip1.4s v2, v27, v0
+	WORD $0x4e817b81 // zip2.4s v1, v28, v1
+	WORD $0x4e807b60 // zip2.4s v0, v27, v0
 	ADD R5, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21df18 // fmul.4s v24, v24, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
-	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
-	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21df41 // fmul.4s v1, v26, v1
+	WORD $0x6e20df20 // fmul.4s v0, v25, v0
+	WORD $0x4e813b03 // zip1.4s v3, v24, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e817b01 // zip2.4s v1, v24, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5<<1, R7, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
@@ -7249,143 +7249,143 @@ group:
 	FLDPQ 32(R11), (F2, F1)
 	FMOVQ 128(R26), F0
 	WORD $0x4eb31e7c // mov v28.16b, v19.16b
-	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4e2fcc1c // fmla.4s v28, v0, v15
 	WORD $0x4eb21e5b // mov v27.16b, v18.16b
-	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	WORD $0x4e2ecc1b // fmla.4s v27, v0, v14
 	FMOVQ 128(R26), F0
 	WORD $0x4eb11e3f // mov v31.16b, v17.16b
-	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4e2dcc1f // fmla.4s v31, v0, v13
 	WORD $0x4eb01e1e // mov v30.16b, v16.16b
-	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
-	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
-	WORD $0x6e29dc9d // fmul v29.4s, v4.4s, v9.4s
-	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	WORD $0x4e25cc1e // fmla.4s v30, v0, v5
+	WORD $0x6e29dc63 // fmul.4s v3, v3, v9
+	WORD $0x6e29dc9d // fmul.4s v29, v4, v9
+	WORD $0x6e29dc42 // fmul.4s v2, v2, v9
+	WORD $0x6e29dc21 // fmul.4s v1, v1, v9
 	FLDPQ 64(R11), (F25, F24)
 	FLDPQ 96(R11), (F4, F0)
-	WORD $0x4e37cd1c // fmla v28.4s, v8.4s, v23.4s
-	WORD $0x4e36cd1b // fmla v27.4s, v8.4s, v22.4s
-	WORD $0x4e35cd1f // fmla v31.4s, v8.4s, v21.4s
-	WORD $0x4e34cd1e // fmla v30.4s, v8.4s, v20.4s
-	WORD $0x4eb9cce3 // fmls v3.4s, v7.4s, v25.4s
-	WORD $0x4eb8ccfd // fmls v29.4s, v7.4s, v24.4s
-	WORD $0x4ea4cce2 // fmls v2.4s, v7.4s, v4.4s
-	WORD $0x4ea0cce1 // fmls v1.4s, v7.4s, v0.4s
+	WORD $0x4e37cd1c // fmla.4s v28, v8, v23
+	WORD $0x4e36cd1b // fmla.4s v27, v8, v22
+	WORD $0x4e35cd1f // fmla.4s v31, v8, v21
+	WORD $0x4e34cd1e // fmla.4s v30, v8, v20
+	WORD $0x4eb9cce3 // fmls.4s v3, v7, v25
+	WORD $0x4eb8ccfd // fmls.4s v29, v7, v24
+	WORD $0x4ea4cce2 // fmls.4s v2, v7, v4
+	WORD $0x4ea0cce1 // fmls.4s v1, v7, v0
 	FLDPQ 128(R11), (F26, F25)
 	FLDPQ 160(R11), (F24, F4)
 	FMOVQ 96(R26), F0
-	WORD $0x4e2ccc1c // fmla v28.4s, v0.4s, v12.4s
-	WORD $0x4e2bcc1b // fmla v27.4s, v0.4s, v11.4s
+	WORD $0x4e2ccc1c // fmla.4s v28, v0, v12
+	WORD $0x4e2bcc1b // fmla.4s v27, v0, v11
 	FMOVQ 96(R26), F0
-	WORD $0x4e2acc1f // fmla v31.4s, v0.4s, v10.4s
-	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
+	WORD $0x4e2acc1f // fmla.4s v31, v0, v10
+	WORD $0x4e26cc1e // fmla.4s v30, v0, v6
 	FMOVQ 112(R26), F0
-	WORD $0x4ebacc03 // fmls v3.4s, v0.4s, v26.4s
-	WORD $0x4eb9cc1d // fmls v29.4s, v0.4s, v25.4s
+	WORD $0x4ebacc03 // fmls.4s v3, v0, v26
+	WORD $0x4eb9cc1d // fmls.4s v29, v0, v25
 	FMOVQ 112(R26), F0
-	WORD $0x4eb8cc02 // fmls v2.4s, v0.4s, v24.4s
-	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
-	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
-	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
-	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
-	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
-	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
-	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
-	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
-	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	WORD $0x4eb8cc02 // fmls.4s v2, v0, v24
+	WORD $0x4ea4cc01 // fmls.4s v1, v0, v4
+	WORD $0x4ea2d798 // fsub.4s v24, v28, v2
+	WORD $0x4ea1d764 // fsub.4s v4, v27, v1
+	WORD $0x4e23d7fa // fadd.4s v26, v31, v3
+	WORD $0x4e3dd7d9 // fadd.4s v25, v30, v29
+	WORD $0x4e22d79c // fadd.4s v28, v28, v2
+	WORD $0x4e21d77b // fadd.4s v27, v27, v1
+	WORD $0x4ea3d7e3 // fsub.4s v3, v31, v3
+	WORD $0x4ebdd7c2 // fsub.4s v2, v30, v29
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
-	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	WORD $0x6e21df9c // fmul.4s v28, v28, v1
+	WORD $0x6e20df7b // fmul.4s v27, v27, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
-	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
-	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
-	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e813b83 // zip1.4s v3, v28, v1
+	WORD $0x4e803b62 // zip1.4s v2, v27, v0
+	WORD $0x4e817b81 // zip2.4s v1, v28, v1
+	WORD $0x4e807b60 // zip2.4s v0, v27, v0
 	ADD R5<<1, R0, R16
 	FSTPQ (F3, F1), (R16)
 	FSTPQ (F2, F0), 32(R16)
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21df18 // fmul.4s v24, v24, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
-	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
-	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21df41 // fmul.4s v1, v26, v1
+	WORD $0x6e20df20 // fmul.4s v0, v25, v0
+	WORD $0x4e813b03 // zip1.4s v3, v24, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e817b01 // zip2.4s v1, v24, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R7, R17
 	FSTPQ (F3, F1), (R17)
 	FSTPQ (F2, F0), 32(R17)
 	FLDPQ (R11), (F3, F2)
 	FLDPQ 32(R11), (F1, F0)
-	WORD $0x4e2fcd13 // fmla v19.4s, v8.4s, v15.4s
-	WORD $0x4e2ecd12 // fmla v18.4s, v8.4s, v14.4s
-	WORD $0x4e2dcd11 // fmla v17.4s, v8.4s, v13.4s
-	WORD $0x4e25cd10 // fmla v16.4s, v8.4s, v5.4s
-	WORD $0x6e27dc6f // fmul v15.4s, v3.4s, v7.4s
-	WORD $0x6e27dc4e // fmul v14.4s, v2.4s, v7.4s
-	WORD $0x6e27dc25 // fmul v5.4s, v1.4s, v7.4s
-	WORD $0x6e27dc0d // fmul v13.4s, v0.4s, v7.4s
+	WORD $0x4e2fcd13 // fmla.4s v19, v8, v15
+	WORD $0x4e2ecd12 // fmla.4s v18, v8, v14
+	WORD $0x4e2dcd11 // fmla.4s v17, v8, v13
+	WORD $0x4e25cd10 // fmla.4s v16, v8, v5
+	WORD $0x6e27dc6f // fmul.4s v15, v3, v7
+	WORD $0x6e27dc4e // fmul.4s v14, v2, v7
+	WORD $0x6e27dc25 // fmul.4s v5, v1, v7
+	WORD $0x6e27dc0d // fmul.4s v13, v0, v7
 	FLDPQ 64(R11), (F4, F3)
 	FLDPQ 96(R11), (F2, F1)
 	FMOVQ 96(R26), F0
-	WORD $0x4e37cc13 // fmla v19.4s, v0.4s, v23.4s
-	WORD $0x4e36cc12 // fmla v18.4s, v0.4s, v22.4s
+	WORD $0x4e37cc13 // fmla.4s v19, v0, v23
+	WORD $0x4e36cc12 // fmla.4s v18, v0, v22
 	FMOVQ 96(R26), F0
-	WORD $0x4e35cc11 // fmla v17.4s, v0.4s, v21.4s
-	WORD $0x4e34cc10 // fmla v16.4s, v0.4s, v20.4s
+	WORD $0x4e35cc11 // fmla.4s v17, v0, v21
+	WORD $0x4e34cc10 // fmla.4s v16, v0, v20
 	FMOVQ 112(R26), F0
-	WORD $0x4ea4cc0f // fmls v15.4s, v0.4s, v4.4s
-	WORD $0x4ea3cc0e // fmls v14.4s, v0.4s, v3.4s
+	WORD $0x4ea4cc0f // fmls.4s v15, v0, v4
+	WORD $0x4ea3cc0e // fmls.4s v14, v0, v3
 	FMOVQ 112(R26), F0
-	WORD $0x4ea2cc05 // fmls v5.4s, v0.4s, v2.4s
-	WORD $0x4ea1cc0d // fmls v13.4s, v0.4s, v1.4s
+	WORD $0x4ea2cc05 // fmls.4s v5, v0, v2
+	WORD $0x4ea1cc0d // fmls.4s v13, v0, v1
 	FLDPQ 128(R11), (F4, F3)
 	FLDPQ 160(R11), (F2, F1)
 	FMOVQ 128(R26), F0
-	WORD $0x4e2ccc13 // fmla v19.4s, v0.4s, v12.4s
-	WORD $0x4e2bcc12 // fmla v18.4s, v0.4s, v11.4s
+	WORD $0x4e2ccc13 // fmla.4s v19, v0, v12
+	WORD $0x4e2bcc12 // fmla.4s v18, v0, v11
 	FMOVQ 128(R26), F0
-	WORD $0x4e2acc11 // fmla v17.4s, v0.4s, v10.4s
-	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
-	WORD $0x4e24cd2f // fmla v15.4s, v9.4s, v4.4s
-	WORD $0x4e23cd2e // fmla v14.4s, v9.4s, v3.4s
-	WORD $0x4e22cd25 // fmla v5.4s, v9.4s, v2.4s
-	WORD $0x4e21cd2d // fmla v13.4s, v9.4s, v1.4s
-	WORD $0x4ea5d66c // fsub v12.4s, v19.4s, v5.4s
-	WORD $0x4eadd64b // fsub v11.4s, v18.4s, v13.4s
-	WORD $0x4e2fd62a // fadd v10.4s, v17.4s, v15.4s
-	WORD $0x4e2ed606 // fadd v6.4s, v16.4s, v14.4s
-	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
-	WORD $0x4e2dd644 // fadd v4.4s, v18.4s, v13.4s
-	WORD $0x4eafd623 // fsub v3.4s, v17.4s, v15.4s
-	WORD $0x4eaed602 // fsub v2.4s, v16.4s, v14.4s
+	WORD $0x4e2acc11 // fmla.4s v17, v0, v10
+	WORD $0x4e26cc10 // fmla.4s v16, v0, v6
+	WORD $0x4e24cd2f // fmla.4s v15, v9, v4
+	WORD $0x4e23cd2e // fmla.4s v14, v9, v3
+	WORD $0x4e22cd25 // fmla.4s v5, v9, v2
+	WORD $0x4e21cd2d // fmla.4s v13, v9, v1
+	WORD $0x4ea5d66c // fsub.4s v12, v19, v5
+	WORD $0x4eadd64b // fsub.4s v11, v18, v13
+	WORD $0x4e2fd62a // fadd.4s v10, v17, v15
+	WORD $0x4e2ed606 // fadd.4s v6, v16, v14
+	WORD $0x4e25d665 // fadd.4s v5, v19, v5
+	WORD $0x4e2dd644 // fadd.4s v4, v18, v13
+	WORD $0x4eafd623 // fsub.4s v3, v17, v15
+	WORD $0x4eaed602 // fsub.4s v2, v16, v14
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R6, R0, R19
 	FSTPQ (F3, F1), (R19)
 	FSTPQ (F2, F0), 32(R19)
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dd85 // fmul v5.4s, v12.4s, v1.4s
-	WORD $0x6e20dd64 // fmul v4.4s, v11.4s, v0.4s
+	WORD $0x6e21dd85 // fmul.4s v5, v12, v1
+	WORD $0x6e20dd64 // fmul.4s v4, v11, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dd41 // fmul v1.4s, v10.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dd41 // fmul.4s v1, v10, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R7)
 	FSTPQ (F2, F0), 32(R7)
 	ADD R10, R1, R1
@@ -7435,22 +7435,22 @@ group:
 	FMOVQ (R22), F1
 	ADD R4, R5, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338f8 // zip1 v24.2d, v7.2d, v3.2d
-	WORD $0x4ec238d7 // zip1 v23.2d, v6.2d, v2.2d
-	WORD $0x4ec378f1 // zip2 v17.2d, v7.2d, v3.2d
-	WORD $0x4ec278cf // zip2 v15.2d, v6.2d, v2.2d
-	WORD $0x4ec138ad // zip1 v13.2d, v5.2d, v1.2d
-	WORD $0x4ec03899 // zip1 v25.2d, v4.2d, v0.2d
-	WORD $0x4ec178a9 // zip2 v9.2d, v5.2d, v1.2d
-	WORD $0x4ec07888 // zip2 v8.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338f8 // zip1.2d v24, v7, v3
+	WORD $0x4ec238d7 // zip1.2d v23, v6, v2
+	WORD $0x4ec378f1 // zip2.2d v17, v7, v3
+	WORD $0x4ec278cf // zip2.2d v15, v6, v2
+	WORD $0x4ec138ad // zip1.2d v13, v5, v1
+	WORD $0x4ec03899 // zip1.2d v25, v4, v0
+	WORD $0x4ec178a9 // zip2.2d v9, v5, v1
+	WORD $0x4ec07888 // zip2.2d v8, v4, v0
 	FMOVQ 32(R2), F5
 	FMOVQ 32(R5), F4
 	FMOVQ 32(R16), F3
@@ -7459,78 +7459,78 @@ group:
 	FMOVQ 32(R21), F10
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813963 // zip1 v3.4s, v11.4s, v1.4s
-	WORD $0x4e803942 // zip1 v2.4s, v10.4s, v0.4s
-	WORD $0x4e817961 // zip2 v1.4s, v11.4s, v1.4s
-	WORD $0x4e807940 // zip2 v0.4s, v10.4s, v0.4s
-	WORD $0x4ec338f6 // zip1 v22.2d, v7.2d, v3.2d
-	WORD $0x4ec238d5 // zip1 v21.2d, v6.2d, v2.2d
-	WORD $0x4ec378ee // zip2 v14.2d, v7.2d, v3.2d
-	WORD $0x4ec278cc // zip2 v12.2d, v6.2d, v2.2d
-	WORD $0x4ec138ab // zip1 v11.2d, v5.2d, v1.2d
-	WORD $0x4ec0388a // zip1 v10.2d, v4.2d, v0.2d
-	WORD $0x4ec178a7 // zip2 v7.2d, v5.2d, v1.2d
-	WORD $0x4ec07886 // zip2 v6.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813963 // zip1.4s v3, v11, v1
+	WORD $0x4e803942 // zip1.4s v2, v10, v0
+	WORD $0x4e817961 // zip2.4s v1, v11, v1
+	WORD $0x4e807940 // zip2.4s v0, v10, v0
+	WORD $0x4ec338f6 // zip1.2d v22, v7, v3
+	WORD $0x4ec238d5 // zip1.2d v21, v6, v2
+	WORD $0x4ec378ee // zip2.2d v14, v7, v3
+	WORD $0x4ec278cc // zip2.2d v12, v6, v2
+	WORD $0x4ec138ab // zip1.2d v11, v5, v1
+	WORD $0x4ec0388a // zip1.2d v10, v4, v0
+	WORD $0x4ec178a7 // zip2.2d v7, v5, v1
+	WORD $0x4ec07886 // zip2.2d v6, v4, v0
 	FLDPQ (R10), (F5, F4)
 	FLDPQ 32(R10), (F3, F2)
-	WORD $0x6e23ddc1 // fmul v1.4s, v14.4s, v3.4s
-	WORD $0x6e22dd80 // fmul v0.4s, v12.4s, v2.4s
-	WORD $0x6ea0f834 // fneg v20.4s, v1.4s
-	WORD $0x4e31ccb4 // fmla v20.4s, v5.4s, v17.4s
-	WORD $0x6ea0f813 // fneg v19.4s, v0.4s
-	WORD $0x4e2fcc93 // fmla v19.4s, v4.4s, v15.4s
-	WORD $0x6e23de32 // fmul v18.4s, v17.4s, v3.4s
-	WORD $0x6e22ddf1 // fmul v17.4s, v15.4s, v2.4s
-	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
-	WORD $0x4e2ccc91 // fmla v17.4s, v4.4s, v12.4s
+	WORD $0x6e23ddc1 // fmul.4s v1, v14, v3
+	WORD $0x6e22dd80 // fmul.4s v0, v12, v2
+	WORD $0x6ea0f834 // fneg.4s v20, v1
+	WORD $0x4e31ccb4 // fmla.4s v20, v5, v17
+	WORD $0x6ea0f813 // fneg.4s v19, v0
+	WORD $0x4e2fcc93 // fmla.4s v19, v4, v15
+	WORD $0x6e23de32 // fmul.4s v18, v17, v3
+	WORD $0x6e22ddf1 // fmul.4s v17, v15, v2
+	WORD $0x4e2eccb2 // fmla.4s v18, v5, v14
+	WORD $0x4e2ccc91 // fmla.4s v17, v4, v12
 	FLDPQ 192(R10), (F5, F4)
 	FLDPQ 224(R10), (F3, F2)
-	WORD $0x6e23dd61 // fmul v1.4s, v11.4s, v3.4s
-	WORD $0x6e22dd40 // fmul v0.4s, v10.4s, v2.4s
-	WORD $0x6ea0f82f // fneg v15.4s, v1.4s
-	WORD $0x4e2dccaf // fmla v15.4s, v5.4s, v13.4s
-	WORD $0x6ea0f80e // fneg v14.4s, v0.4s
-	WORD $0x4e39cc8e // fmla v14.4s, v4.4s, v25.4s
-	WORD $0x6e23ddad // fmul v13.4s, v13.4s, v3.4s
-	WORD $0x6e22df2c // fmul v12.4s, v25.4s, v2.4s
-	WORD $0x4e2bccad // fmla v13.4s, v5.4s, v11.4s
-	WORD $0x4e2acc8c // fmla v12.4s, v4.4s, v10.4s
+	WORD $0x6e23dd61 // fmul.4s v1, v11, v3
+	WORD $0x6e22dd40 // fmul.4s v0, v10, v2
+	WORD $0x6ea0f82f // fneg.4s v15, v1
+	WORD $0x4e2dccaf // fmla.4s v15, v5, v13
+	WORD $0x6ea0f80e // fneg.4s v14, v0
+	WORD $0x4e39cc8e // fmla.4s v14, v4, v25
+	WORD $0x6e23ddad // fmul.4s v13, v13, v3
+	WORD $0x6e22df2c // fmul.4s v12, v25, v2
+	WORD $0x4e2bccad // fmla.4s v13, v5, v11
+	WORD $0x4e2acc8c // fmla.4s v12, v4, v10
 	FLDPQ 256(R10), (F5, F4)
 	FLDPQ 288(R10), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
-	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
-	WORD $0x4e28cc8a // fmla v10.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
-	WORD $0x4e2fd707 // fadd v7.4s, v24.4s, v15.4s
-	WORD $0x4e2ed6e6 // fadd v6.4s, v23.4s, v14.4s
-	WORD $0x4e2dd6c5 // fadd v5.4s, v22.4s, v13.4s
-	WORD $0x4e2cd6a4 // fadd v4.4s, v21.4s, v12.4s
-	WORD $0x4eafd703 // fsub v3.4s, v24.4s, v15.4s
-	WORD $0x4eaed6e2 // fsub v2.4s, v23.4s, v14.4s
-	WORD $0x4eadd6c1 // fsub v1.4s, v22.4s, v13.4s
-	WORD $0x4eacd6a0 // fsub v0.4s, v21.4s, v12.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82b // fneg.4s v11, v1
+	WORD $0x4e29ccab // fmla.4s v11, v5, v9
+	WORD $0x6ea0f80a // fneg.4s v10, v0
+	WORD $0x4e28cc8a // fmla.4s v10, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
+	WORD $0x4e2fd707 // fadd.4s v7, v24, v15
+	WORD $0x4e2ed6e6 // fadd.4s v6, v23, v14
+	WORD $0x4e2dd6c5 // fadd.4s v5, v22, v13
+	WORD $0x4e2cd6a4 // fadd.4s v4, v21, v12
+	WORD $0x4eafd703 // fsub.4s v3, v24, v15
+	WORD $0x4eaed6e2 // fsub.4s v2, v23, v14
+	WORD $0x4eadd6c1 // fsub.4s v1, v22, v13
+	WORD $0x4eacd6a0 // fsub.4s v0, v21, v12
 	FSTPQ (F7, F6), (R13)
 	FSTPQ (F5, F4), 32(R13)
 	FSTPQ (F3, F2), 128(R13)
 	FSTPQ (F1, F0), 160(R13)
-	WORD $0x4e2bd687 // fadd v7.4s, v20.4s, v11.4s
-	WORD $0x4e2ad666 // fadd v6.4s, v19.4s, v10.4s
-	WORD $0x4e29d645 // fadd v5.4s, v18.4s, v9.4s
-	WORD $0x4e28d624 // fadd v4.4s, v17.4s, v8.4s
-	WORD $0x4eabd683 // fsub v3.4s, v20.4s, v11.4s
-	WORD $0x4eaad662 // fsub v2.4s, v19.4s, v10.4s
-	WORD $0x4ea9d641 // fsub v1.4s, v18.4s, v9.4s
-	WORD $0x4ea8d620 // fsub v0.4s, v17.4s, v8.4s
+	WORD $0x4e2bd687 // fadd.4s v7, v20, v11
+	WORD $0x4e2ad666 // fadd.4s v6, v19, v10
+	WORD $0x4e29d645 // fadd.4s v5, v18, v9
+	WORD $0x4e28d624 // fadd.4s v4, v17, v8
+	WORD $0x4eabd683 // fsub.4s v3, v20, v11
+	WORD $0x4eaad662 // fsub.4s v2, v19, v10
+	WORD $0x4ea9d641 // fsub.4s v1, v18, v9
+	WORD $0x4ea8d620 // fsub.4s v0, v17, v8
 	FSTPQ (F7, F6), 64(R13)
 	FSTPQ (F5, F4), 96(R13)
 	FSTPQ (F3, F2), 192(R13)
@@ -7543,22 +7543,22 @@ group:
 	FMOVQ 16(R21), F8
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338ed // zip1 v13.2d, v7.2d, v3.2d
-	WORD $0x4ec238cc // zip1 v12.2d, v6.2d, v2.2d
-	WORD $0x4ec378f7 // zip2 v23.2d, v7.2d, v3.2d
-	WORD $0x4ec278d6 // zip2 v22.2d, v6.2d, v2.2d
-	WORD $0x4ec138a9 // zip1 v9.2d, v5.2d, v1.2d
-	WORD $0x4ec03888 // zip1 v8.2d, v4.2d, v0.2d
-	WORD $0x4ec178b4 // zip2 v20.2d, v5.2d, v1.2d
-	WORD $0x4ec07893 // zip2 v19.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338ed // zip1.2d v13, v7, v3
+	WORD $0x4ec238cc // zip1.2d v12, v6, v2
+	WORD $0x4ec378f7 // zip2.2d v23, v7, v3
+	WORD $0x4ec278d6 // zip2.2d v22, v6, v2
+	WORD $0x4ec138a9 // zip1.2d v9, v5, v1
+	WORD $0x4ec03888 // zip1.2d v8, v4, v0
+	WORD $0x4ec178b4 // zip2.2d v20, v5, v1
+	WORD $0x4ec07893 // zip2.2d v19, v4, v0
 	FMOVQ 48(R2), F5
 	FMOVQ 48(R5), F4
 	FMOVQ 48(R16), F3
@@ -7567,126 +7567,126 @@ group:
 	FMOVQ 48(R21), F10
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813963 // zip1 v3.4s, v11.4s, v1.4s
-	WORD $0x4e803942 // zip1 v2.4s, v10.4s, v0.4s
-	WORD $0x4e817961 // zip2 v1.4s, v11.4s, v1.4s
-	WORD $0x4e807940 // zip2 v0.4s, v10.4s, v0.4s
-	WORD $0x4ec338f8 // zip1 v24.2d, v7.2d, v3.2d
-	WORD $0x4ec238d5 // zip1 v21.2d, v6.2d, v2.2d
-	WORD $0x4ec378eb // zip2 v11.2d, v7.2d, v3.2d
-	WORD $0x4ec278ca // zip2 v10.2d, v6.2d, v2.2d
-	WORD $0x4ec138a7 // zip1 v7.2d, v5.2d, v1.2d
-	WORD $0x4ec03886 // zip1 v6.2d, v4.2d, v0.2d
-	WORD $0x4ec178b2 // zip2 v18.2d, v5.2d, v1.2d
-	WORD $0x4ec07891 // zip2 v17.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813963 // zip1.4s v3, v11, v1
+	WORD $0x4e803942 // zip1.4s v2, v10, v0
+	WORD $0x4e817961 // zip2.4s v1, v11, v1
+	WORD $0x4e807940 // zip2.4s v0, v10, v0
+	WORD $0x4ec338f8 // zip1.2d v24, v7, v3
+	WORD $0x4ec238d5 // zip1.2d v21, v6, v2
+	WORD $0x4ec378eb // zip2.2d v11, v7, v3
+	WORD $0x4ec278ca // zip2.2d v10, v6, v2
+	WORD $0x4ec138a7 // zip1.2d v7, v5, v1
+	WORD $0x4ec03886 // zip1.2d v6, v4, v0
+	WORD $0x4ec178b2 // zip2.2d v18, v5, v1
+	WORD $0x4ec07891 // zip2.2d v17, v4, v0
 	FLDPQ 64(R10), (F5, F4)
 	FLDPQ 96(R10), (F3, F2)
-	WORD $0x6e23df01 // fmul v1.4s, v24.4s, v3.4s
-	WORD $0x6e22dea0 // fmul v0.4s, v21.4s, v2.4s
-	WORD $0x6ea0f82f // fneg v15.4s, v1.4s
-	WORD $0x4e2dccaf // fmla v15.4s, v5.4s, v13.4s
-	WORD $0x6ea0f80e // fneg v14.4s, v0.4s
-	WORD $0x4e2ccc8e // fmla v14.4s, v4.4s, v12.4s
-	WORD $0x6e23ddad // fmul v13.4s, v13.4s, v3.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x4e38ccad // fmla v13.4s, v5.4s, v24.4s
-	WORD $0x4e35cc8c // fmla v12.4s, v4.4s, v21.4s
+	WORD $0x6e23df01 // fmul.4s v1, v24, v3
+	WORD $0x6e22dea0 // fmul.4s v0, v21, v2
+	WORD $0x6ea0f82f // fneg.4s v15, v1
+	WORD $0x4e2dccaf // fmla.4s v15, v5, v13
+	WORD $0x6ea0f80e // fneg.4s v14, v0
+	WORD $0x4e2ccc8e // fmla.4s v14, v4, v12
+	WORD $0x6e23ddad // fmul.4s v13, v13, v3
+	WORD $0x6e22dd8c // fmul.4s v12, v12, v2
+	WORD $0x4e38ccad // fmla.4s v13, v5, v24
+	WORD $0x4e35cc8c // fmla.4s v12, v4, v21
 	FLDPQ 128(R10), (F5, F4)
 	FLDPQ 160(R10), (F3, F2)
-	WORD $0x6e23dd61 // fmul v1.4s, v11.4s, v3.4s
-	WORD $0x6e22dd40 // fmul v0.4s, v10.4s, v2.4s
-	WORD $0x6ea0f83c // fneg v28.4s, v1.4s
-	WORD $0x4e37ccbc // fmla v28.4s, v5.4s, v23.4s
-	WORD $0x6ea0f81b // fneg v27.4s, v0.4s
-	WORD $0x4e36cc9b // fmla v27.4s, v4.4s, v22.4s
-	WORD $0x6e23defa // fmul v26.4s, v23.4s, v3.4s
-	WORD $0x6e22ded9 // fmul v25.4s, v22.4s, v2.4s
-	WORD $0x4e2bccba // fmla v26.4s, v5.4s, v11.4s
-	WORD $0x4e2acc99 // fmla v25.4s, v4.4s, v10.4s
+	WORD $0x6e23dd61 // fmul.4s v1, v11, v3
+	WORD $0x6e22dd40 // fmul.4s v0, v10, v2
+	WORD $0x6ea0f83c // fneg.4s v28, v1
+	WORD $0x4e37ccbc // fmla.4s v28, v5, v23
+	WORD $0x6ea0f81b // fneg.4s v27, v0
+	WORD $0x4e36cc9b // fmla.4s v27, v4, v22
+	WORD $0x6e23defa // fmul.4s v26, v23, v3
+	WORD $0x6e22ded9 // fmul.4s v25, v22, v2
+	WORD $0x4e2bccba // fmla.4s v26, v5, v11
+	WORD $0x4e2acc99 // fmla.4s v25, v4, v10
 	FLDPQ 320(R10), (F5, F4)
 	FLDPQ 352(R10), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
-	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
-	WORD $0x4e28cc8a // fmla v10.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82b // fneg.4s v11, v1
+	WORD $0x4e29ccab // fmla.4s v11, v5, v9
+	WORD $0x6ea0f80a // fneg.4s v10, v0
+	WORD $0x4e28cc8a // fmla.4s v10, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 384(R10), (F7, F6)
 	FLDPQ 416(R10), (F5, F4)
-	WORD $0x6e25de41 // fmul v1.4s, v18.4s, v5.4s
-	WORD $0x6e24de20 // fmul v0.4s, v17.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e34cce3 // fmla v3.4s, v7.4s, v20.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e33ccc2 // fmla v2.4s, v6.4s, v19.4s
-	WORD $0x6e25de81 // fmul v1.4s, v20.4s, v5.4s
-	WORD $0x6e24de60 // fmul v0.4s, v19.4s, v4.4s
-	WORD $0x4e32cce1 // fmla v1.4s, v7.4s, v18.4s
-	WORD $0x4e31ccc0 // fmla v0.4s, v6.4s, v17.4s
-	WORD $0x4e2bd5f8 // fadd v24.4s, v15.4s, v11.4s
-	WORD $0x4e2ad5d7 // fadd v23.4s, v14.4s, v10.4s
-	WORD $0x4e29d5b6 // fadd v22.4s, v13.4s, v9.4s
-	WORD $0x4e28d595 // fadd v21.4s, v12.4s, v8.4s
-	WORD $0x4eabd5f2 // fsub v18.4s, v15.4s, v11.4s
-	WORD $0x4eaad5d1 // fsub v17.4s, v14.4s, v10.4s
-	WORD $0x4ea9d5b4 // fsub v20.4s, v13.4s, v9.4s
-	WORD $0x4ea8d593 // fsub v19.4s, v12.4s, v8.4s
-	WORD $0x4e23d78f // fadd v15.4s, v28.4s, v3.4s
-	WORD $0x4e22d76e // fadd v14.4s, v27.4s, v2.4s
-	WORD $0x4e21d74d // fadd v13.4s, v26.4s, v1.4s
-	WORD $0x4e20d72c // fadd v12.4s, v25.4s, v0.4s
-	WORD $0x4ea3d78b // fsub v11.4s, v28.4s, v3.4s
-	WORD $0x4ea2d76a // fsub v10.4s, v27.4s, v2.4s
-	WORD $0x4ea1d749 // fsub v9.4s, v26.4s, v1.4s
-	WORD $0x4ea0d728 // fsub v8.4s, v25.4s, v0.4s
+	WORD $0x6e25de41 // fmul.4s v1, v18, v5
+	WORD $0x6e24de20 // fmul.4s v0, v17, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e34cce3 // fmla.4s v3, v7, v20
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e33ccc2 // fmla.4s v2, v6, v19
+	WORD $0x6e25de81 // fmul.4s v1, v20, v5
+	WORD $0x6e24de60 // fmul.4s v0, v19, v4
+	WORD $0x4e32cce1 // fmla.4s v1, v7, v18
+	WORD $0x4e31ccc0 // fmla.4s v0, v6, v17
+	WORD $0x4e2bd5f8 // fadd.4s v24, v15, v11
+	WORD $0x4e2ad5d7 // fadd.4s v23, v14, v10
+	WORD $0x4e29d5b6 // fadd.4s v22, v13, v9
+	WORD $0x4e28d595 // fadd.4s v21, v12, v8
+	WORD $0x4eabd5f2 // fsub.4s v18, v15, v11
+	WORD $0x4eaad5d1 // fsub.4s v17, v14, v10
+	WORD $0x4ea9d5b4 // fsub.4s v20, v13, v9
+	WORD $0x4ea8d593 // fsub.4s v19, v12, v8
+	WORD $0x4e23d78f // fadd.4s v15, v28, v3
+	WORD $0x4e22d76e // fadd.4s v14, v27, v2
+	WORD $0x4e21d74d // fadd.4s v13, v26, v1
+	WORD $0x4e20d72c // fadd.4s v12, v25, v0
+	WORD $0x4ea3d78b // fsub.4s v11, v28, v3
+	WORD $0x4ea2d76a // fsub.4s v10, v27, v2
+	WORD $0x4ea1d749 // fsub.4s v9, v26, v1
+	WORD $0x4ea0d728 // fsub.4s v8, v25, v0
 	FLDPQ (R13), (F7, F6)
 	FLDPQ 32(R13), (F5, F4)
 	FLDPQ 64(R13), (F3, F2)
 	FLDPQ 96(R13), (F1, F0)
-	WORD $0x4e38d4fc // fadd v28.4s, v7.4s, v24.4s
-	WORD $0x4e37d4db // fadd v27.4s, v6.4s, v23.4s
-	WORD $0x4e36d4ba // fadd v26.4s, v5.4s, v22.4s
-	WORD $0x4e35d499 // fadd v25.4s, v4.4s, v21.4s
-	WORD $0x4eb8d4f8 // fsub v24.4s, v7.4s, v24.4s
-	WORD $0x4eb7d4d7 // fsub v23.4s, v6.4s, v23.4s
-	WORD $0x4eb6d4b6 // fsub v22.4s, v5.4s, v22.4s
-	WORD $0x4eb5d495 // fsub v21.4s, v4.4s, v21.4s
-	WORD $0x4e2fd467 // fadd v7.4s, v3.4s, v15.4s
-	WORD $0x4e2ed446 // fadd v6.4s, v2.4s, v14.4s
-	WORD $0x4e2dd425 // fadd v5.4s, v1.4s, v13.4s
-	WORD $0x4e2cd404 // fadd v4.4s, v0.4s, v12.4s
-	WORD $0x4eafd46f // fsub v15.4s, v3.4s, v15.4s
-	WORD $0x4eaed44e // fsub v14.4s, v2.4s, v14.4s
-	WORD $0x4eadd42d // fsub v13.4s, v1.4s, v13.4s
-	WORD $0x4eacd40c // fsub v12.4s, v0.4s, v12.4s
-	WORD $0x4e27d783 // fadd v3.4s, v28.4s, v7.4s
-	WORD $0x4e26d762 // fadd v2.4s, v27.4s, v6.4s
-	WORD $0x4e25d741 // fadd v1.4s, v26.4s, v5.4s
-	WORD $0x4e24d720 // fadd v0.4s, v25.4s, v4.4s
+	WORD $0x4e38d4fc // fadd.4s v28, v7, v24
+	WORD $0x4e37d4db // fadd.4s v27, v6, v23
+	WORD $0x4e36d4ba // fadd.4s v26, v5, v22
+	WORD $0x4e35d499 // fadd.4s v25, v4, v21
+	WORD $0x4eb8d4f8 // fsub.4s v24, v7, v24
+	WORD $0x4eb7d4d7 // fsub.4s v23, v6, v23
+	WORD $0x4eb6d4b6 // fsub.4s v22, v5, v22
+	WORD $0x4eb5d495 // fsub.4s v21, v4, v21
+	WORD $0x4e2fd467 // fadd.4s v7, v3, v15
+	WORD $0x4e2ed446 // fadd.4s v6, v2, v14
+	WORD $0x4e2dd425 // fadd.4s v5, v1, v13
+	WORD $0x4e2cd404 // fadd.4s v4, v0, v12
+	WORD $0x4eafd46f // fsub.4s v15, v3, v15
+	WORD $0x4eaed44e // fsub.4s v14, v2, v14
+	WORD $0x4eadd42d // fsub.4s v13, v1, v13
+	WORD $0x4eacd40c // fsub.4s v12, v0, v12
+	WORD $0x4e27d783 // fadd.4s v3, v28, v7
+	WORD $0x4e26d762 // fadd.4s v2, v27, v6
+	WORD $0x4e25d741 // fadd.4s v1, v26, v5
+	WORD $0x4e24d720 // fadd.4s v0, v25, v4
 	FSTPQ (F3, F2), (R0)
 	FSTPQ (F1, F0), (R1)
-	WORD $0x4ea7d783 // fsub v3.4s, v28.4s, v7.4s
-	WORD $0x4ea6d762 // fsub v2.4s, v27.4s, v6.4s
-	WORD $0x4ea5d741 // fsub v1.4s, v26.4s, v5.4s
-	WORD $0x4ea4d720 // fsub v0.4s, v25.4s, v4.4s
+	WORD $0x4ea7d783 // fsub.4s v3, v28, v7
+	WORD $0x4ea6d762 // fsub.4s v2, v27, v6
+	WORD $0x4ea5d741 // fsub.4s v1, v26, v5
+	WORD $0x4ea4d720 // fsub.4s v0, v25, v4
 	FSTPQ (F3, F2), (R8)
 	FSTPQ (F1, F0), (R9)
-	WORD $0x4eadd707 // fsub v7.4s, v24.4s, v13.4s
-	WORD $0x4eacd6e6 // fsub v6.4s, v23.4s, v12.4s
-	WORD $0x4e2fd6c5 // fadd v5.4s, v22.4s, v15.4s
-	WORD $0x4e2ed6a4 // fadd v4.4s, v21.4s, v14.4s
-	WORD $0x4e2dd703 // fadd v3.4s, v24.4s, v13.4s
-	WORD $0x4e2cd6e2 // fadd v2.4s, v23.4s, v12.4s
-	WORD $0x4eafd6c1 // fsub v1.4s, v22.4s, v15.4s
-	WORD $0x4eaed6a0 // fsub v0.4s, v21.4s, v14.4s
+	WORD $0x4eadd707 // fsub.4s v7, v24, v13
+	WORD $0x4eacd6e6 // fsub.4s v6, v23, v12
+	WORD $0x4e2fd6c5 // fadd.4s v5, v22, v15
+	WORD $0x4e2ed6a4 // fadd.4s v4, v21, v14
+	WORD $0x4e2dd703 // fadd.4s v3, v24, v13
+	WORD $0x4e2cd6e2 // fadd.4s v2, v23, v12
+	WORD $0x4eafd6c1 // fsub.4s v1, v22, v15
+	WORD $0x4eaed6a0 // fsub.4s v0, v21, v14
 	ADD R6<<1, R0, R24
 	FSTPQ (F3, F2), (R24)
 	ADD R6<<1, R1, R25
@@ -7697,64 +7697,64 @@ group:
 	FSTPQ (F5, F4), (R17)
 	FLDPQ 128(R13), (F3, F2)
 	FLDPQ 160(R13), (F1, F0)
-	WORD $0x4eb4d46f // fsub v15.4s, v3.4s, v20.4s
-	WORD $0x4eb3d44e // fsub v14.4s, v2.4s, v19.4s
-	WORD $0x4e32d42d // fadd v13.4s, v1.4s, v18.4s
-	WORD $0x4e31d40c // fadd v12.4s, v0.4s, v17.4s
-	WORD $0x4e34d474 // fadd v20.4s, v3.4s, v20.4s
-	WORD $0x4e33d453 // fadd v19.4s, v2.4s, v19.4s
-	WORD $0x4eb2d432 // fsub v18.4s, v1.4s, v18.4s
-	WORD $0x4eb1d411 // fsub v17.4s, v0.4s, v17.4s
+	WORD $0x4eb4d46f // fsub.4s v15, v3, v20
+	WORD $0x4eb3d44e // fsub.4s v14, v2, v19
+	WORD $0x4e32d42d // fadd.4s v13, v1, v18
+	WORD $0x4e31d40c // fadd.4s v12, v0, v17
+	WORD $0x4e34d474 // fadd.4s v20, v3, v20
+	WORD $0x4e33d453 // fadd.4s v19, v2, v19
+	WORD $0x4eb2d432 // fsub.4s v18, v1, v18
+	WORD $0x4eb1d411 // fsub.4s v17, v0, v17
 	FLDPQ 192(R13), (F3, F2)
 	FLDPQ 224(R13), (F1, F0)
-	WORD $0x4e21d467 // fadd v7.4s, v3.4s, v1.4s
-	WORD $0x4e20d446 // fadd v6.4s, v2.4s, v0.4s
-	WORD $0x4ea3d425 // fsub v5.4s, v1.4s, v3.4s
-	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
-	WORD $0x4eabd523 // fsub v3.4s, v9.4s, v11.4s
-	WORD $0x4eaad502 // fsub v2.4s, v8.4s, v10.4s
-	WORD $0x4e2bd521 // fadd v1.4s, v9.4s, v11.4s
-	WORD $0x4e2ad500 // fadd v0.4s, v8.4s, v10.4s
-	WORD $0x4e23d4eb // fadd v11.4s, v7.4s, v3.4s
-	WORD $0x4e22d4ca // fadd v10.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4a9 // fsub v9.4s, v5.4s, v1.4s
-	WORD $0x4ea0d488 // fsub v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d467 // fadd.4s v7, v3, v1
+	WORD $0x4e20d446 // fadd.4s v6, v2, v0
+	WORD $0x4ea3d425 // fsub.4s v5, v1, v3
+	WORD $0x4ea2d404 // fsub.4s v4, v0, v2
+	WORD $0x4eabd523 // fsub.4s v3, v9, v11
+	WORD $0x4eaad502 // fsub.4s v2, v8, v10
+	WORD $0x4e2bd521 // fadd.4s v1, v9, v11
+	WORD $0x4e2ad500 // fadd.4s v0, v8, v10
+	WORD $0x4e23d4eb // fadd.4s v11, v7, v3
+	WORD $0x4e22d4ca // fadd.4s v10, v6, v2
+	WORD $0x4ea1d4a9 // fsub.4s v9, v5, v1
+	WORD $0x4ea0d488 // fsub.4s v8, v4, v0
+	WORD $0x4ea3d4e7 // fsub.4s v7, v7, v3
+	WORD $0x4ea2d4c6 // fsub.4s v6, v6, v2
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	WORD $0x4eb41e83 // mov v3.16b, v20.16b
-	WORD $0x4e2bce03 // fmla v3.4s, v16.4s, v11.4s
+	WORD $0x4e2bce03 // fmla.4s v3, v16, v11
 	WORD $0x4eb31e62 // mov v2.16b, v19.16b
-	WORD $0x4e2ace02 // fmla v2.4s, v16.4s, v10.4s
+	WORD $0x4e2ace02 // fmla.4s v2, v16, v10
 	WORD $0x4eb21e41 // mov v1.16b, v18.16b
-	WORD $0x4e29ce01 // fmla v1.4s, v16.4s, v9.4s
+	WORD $0x4e29ce01 // fmla.4s v1, v16, v9
 	WORD $0x4eb11e20 // mov v0.16b, v17.16b
-	WORD $0x4e28ce00 // fmla v0.4s, v16.4s, v8.4s
+	WORD $0x4e28ce00 // fmla.4s v0, v16, v8
 	ADD R6, R0, R19
 	FSTPQ (F3, F2), (R19)
 	ADD R6, R1, R21
 	FSTPQ (F1, F0), (R21)
-	WORD $0x4eabce14 // fmls v20.4s, v16.4s, v11.4s
-	WORD $0x4eaace13 // fmls v19.4s, v16.4s, v10.4s
-	WORD $0x4ea9ce12 // fmls v18.4s, v16.4s, v9.4s
-	WORD $0x4ea8ce11 // fmls v17.4s, v16.4s, v8.4s
+	WORD $0x4eabce14 // fmls.4s v20, v16, v11
+	WORD $0x4eaace13 // fmls.4s v19, v16, v10
+	WORD $0x4ea9ce12 // fmls.4s v18, v16, v9
+	WORD $0x4ea8ce11 // fmls.4s v17, v16, v8
 	ADD R6, R8, R22
 	FSTPQ (F20, F19), (R22)
 	ADD R6, R9, R23
 	FSTPQ (F18, F17), (R23)
 	WORD $0x4eaf1de3 // mov v3.16b, v15.16b
-	WORD $0x4ea5ce03 // fmls v3.4s, v16.4s, v5.4s
+	WORD $0x4ea5ce03 // fmls.4s v3, v16, v5
 	WORD $0x4eae1dc2 // mov v2.16b, v14.16b
-	WORD $0x4ea4ce02 // fmls v2.4s, v16.4s, v4.4s
+	WORD $0x4ea4ce02 // fmls.4s v2, v16, v4
 	WORD $0x4ead1da1 // mov v1.16b, v13.16b
-	WORD $0x4e27ce01 // fmla v1.4s, v16.4s, v7.4s
+	WORD $0x4e27ce01 // fmla.4s v1, v16, v7
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e26ce00 // fmla v0.4s, v16.4s, v6.4s
-	WORD $0x4e25ce0f // fmla v15.4s, v16.4s, v5.4s
-	WORD $0x4e24ce0e // fmla v14.4s, v16.4s, v4.4s
-	WORD $0x4ea7ce0d // fmls v13.4s, v16.4s, v7.4s
-	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
+	WORD $0x4e26ce00 // fmla.4s v0, v16, v6
+	WORD $0x4e25ce0f // fmla.4s v15, v16, v5
+	WORD $0x4e24ce0e // fmla.4s v14, v16, v4
+	WORD $0x4ea7ce0d // fmls.4s v13, v16, v7
+	WORD $0x4ea6ce0c // fmls.4s v12, v16, v6
 	ADD R7, R0, R24
 	FSTPQ (F15, F14), (R24)
 	ADD R7, R1, R25
@@ -7816,22 +7816,22 @@ group:
 	FMOVQ (R22), F1
 	ADD R3, R4, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338f8 // zip1 v24.2d, v7.2d, v3.2d
-	WORD $0x4ec238d7 // zip1 v23.2d, v6.2d, v2.2d
-	WORD $0x4ec378f1 // zip2 v17.2d, v7.2d, v3.2d
-	WORD $0x4ec278d0 // zip2 v16.2d, v6.2d, v2.2d
-	WORD $0x4ec138ae // zip1 v14.2d, v5.2d, v1.2d
-	WORD $0x4ec03899 // zip1 v25.2d, v4.2d, v0.2d
-	WORD $0x4ec178a9 // zip2 v9.2d, v5.2d, v1.2d
-	WORD $0x4ec07888 // zip2 v8.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338f8 // zip1.2d v24, v7, v3
+	WORD $0x4ec238d7 // zip1.2d v23, v6, v2
+	WORD $0x4ec378f1 // zip2.2d v17, v7, v3
+	WORD $0x4ec278d0 // zip2.2d v16, v6, v2
+	WORD $0x4ec138ae // zip1.2d v14, v5, v1
+	WORD $0x4ec03899 // zip1.2d v25, v4, v0
+	WORD $0x4ec178a9 // zip2.2d v9, v5, v1
+	WORD $0x4ec07888 // zip2.2d v8, v4, v0
 	FMOVQ 32(R1), F5
 	FMOVQ 32(R4), F4
 	FMOVQ 32(R16), F3
@@ -7840,78 +7840,78 @@ group:
 	FMOVQ 32(R21), F11
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
-	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
-	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
-	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
-	WORD $0x4ec338f6 // zip1 v22.2d, v7.2d, v3.2d
-	WORD $0x4ec238d5 // zip1 v21.2d, v6.2d, v2.2d
-	WORD $0x4ec378ef // zip2 v15.2d, v7.2d, v3.2d
-	WORD $0x4ec278cd // zip2 v13.2d, v6.2d, v2.2d
-	WORD $0x4ec138ac // zip1 v12.2d, v5.2d, v1.2d
-	WORD $0x4ec0388b // zip1 v11.2d, v4.2d, v0.2d
-	WORD $0x4ec178a7 // zip2 v7.2d, v5.2d, v1.2d
-	WORD $0x4ec07886 // zip2 v6.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813983 // zip1.4s v3, v12, v1
+	WORD $0x4e803962 // zip1.4s v2, v11, v0
+	WORD $0x4e817981 // zip2.4s v1, v12, v1
+	WORD $0x4e807960 // zip2.4s v0, v11, v0
+	WORD $0x4ec338f6 // zip1.2d v22, v7, v3
+	WORD $0x4ec238d5 // zip1.2d v21, v6, v2
+	WORD $0x4ec378ef // zip2.2d v15, v7, v3
+	WORD $0x4ec278cd // zip2.2d v13, v6, v2
+	WORD $0x4ec138ac // zip1.2d v12, v5, v1
+	WORD $0x4ec0388b // zip1.2d v11, v4, v0
+	WORD $0x4ec178a7 // zip2.2d v7, v5, v1
+	WORD $0x4ec07886 // zip2.2d v6, v4, v0
 	FLDPQ (R8), (F5, F4)
 	FLDPQ 32(R8), (F3, F2)
-	WORD $0x6e23dde1 // fmul v1.4s, v15.4s, v3.4s
-	WORD $0x6e22dda0 // fmul v0.4s, v13.4s, v2.4s
-	WORD $0x6ea0f834 // fneg v20.4s, v1.4s
-	WORD $0x4e31ccb4 // fmla v20.4s, v5.4s, v17.4s
-	WORD $0x6ea0f813 // fneg v19.4s, v0.4s
-	WORD $0x4e30cc93 // fmla v19.4s, v4.4s, v16.4s
-	WORD $0x6e23de32 // fmul v18.4s, v17.4s, v3.4s
-	WORD $0x6e22de11 // fmul v17.4s, v16.4s, v2.4s
-	WORD $0x4e2fccb2 // fmla v18.4s, v5.4s, v15.4s
-	WORD $0x4e2dcc91 // fmla v17.4s, v4.4s, v13.4s
+	WORD $0x6e23dde1 // fmul.4s v1, v15, v3
+	WORD $0x6e22dda0 // fmul.4s v0, v13, v2
+	WORD $0x6ea0f834 // fneg.4s v20, v1
+	WORD $0x4e31ccb4 // fmla.4s v20, v5, v17
+	WORD $0x6ea0f813 // fneg.4s v19, v0
+	WORD $0x4e30cc93 // fmla.4s v19, v4, v16
+	WORD $0x6e23de32 // fmul.4s v18, v17, v3
+	WORD $0x6e22de11 // fmul.4s v17, v16, v2
+	WORD $0x4e2fccb2 // fmla.4s v18, v5, v15
+	WORD $0x4e2dcc91 // fmla.4s v17, v4, v13
 	FLDPQ 192(R8), (F5, F4)
 	FLDPQ 224(R8), (F3, F2)
-	WORD $0x6e23dd81 // fmul v1.4s, v12.4s, v3.4s
-	WORD $0x6e22dd60 // fmul v0.4s, v11.4s, v2.4s
-	WORD $0x6ea0f830 // fneg v16.4s, v1.4s
-	WORD $0x4e2eccb0 // fmla v16.4s, v5.4s, v14.4s
-	WORD $0x6ea0f80f // fneg v15.4s, v0.4s
-	WORD $0x4e39cc8f // fmla v15.4s, v4.4s, v25.4s
-	WORD $0x6e23ddce // fmul v14.4s, v14.4s, v3.4s
-	WORD $0x6e22df2d // fmul v13.4s, v25.4s, v2.4s
-	WORD $0x4e2cccae // fmla v14.4s, v5.4s, v12.4s
-	WORD $0x4e2bcc8d // fmla v13.4s, v4.4s, v11.4s
+	WORD $0x6e23dd81 // fmul.4s v1, v12, v3
+	WORD $0x6e22dd60 // fmul.4s v0, v11, v2
+	WORD $0x6ea0f830 // fneg.4s v16, v1
+	WORD $0x4e2eccb0 // fmla.4s v16, v5, v14
+	WORD $0x6ea0f80f // fneg.4s v15, v0
+	WORD $0x4e39cc8f // fmla.4s v15, v4, v25
+	WORD $0x6e23ddce // fmul.4s v14, v14, v3
+	WORD $0x6e22df2d // fmul.4s v13, v25, v2
+	WORD $0x4e2cccae // fmla.4s v14, v5, v12
+	WORD $0x4e2bcc8d // fmla.4s v13, v4, v11
 	FLDPQ 256(R8), (F5, F4)
 	FLDPQ 288(R8), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82c // fneg v12.4s, v1.4s
-	WORD $0x4e29ccac // fmla v12.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80b // fneg v11.4s, v0.4s
-	WORD $0x4e28cc8b // fmla v11.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
-	WORD $0x4e30d707 // fadd v7.4s, v24.4s, v16.4s
-	WORD $0x4e2fd6e6 // fadd v6.4s, v23.4s, v15.4s
-	WORD $0x4e2ed6c5 // fadd v5.4s, v22.4s, v14.4s
-	WORD $0x4e2dd6a4 // fadd v4.4s, v21.4s, v13.4s
-	WORD $0x4eb0d703 // fsub v3.4s, v24.4s, v16.4s
-	WORD $0x4eafd6e2 // fsub v2.4s, v23.4s, v15.4s
-	WORD $0x4eaed6c1 // fsub v1.4s, v22.4s, v14.4s
-	WORD $0x4eadd6a0 // fsub v0.4s, v21.4s, v13.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82c // fneg.4s v12, v1
+	WORD $0x4e29ccac // fmla.4s v12, v5, v9
+	WORD $0x6ea0f80b // fneg.4s v11, v0
+	WORD $0x4e28cc8b // fmla.4s v11, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
+	WORD $0x4e30d707 // fadd.4s v7, v24, v16
+	WORD $0x4e2fd6e6 // fadd.4s v6, v23, v15
+	WORD $0x4e2ed6c5 // fadd.4s v5, v22, v14
+	WORD $0x4e2dd6a4 // fadd.4s v4, v21, v13
+	WORD $0x4eb0d703 // fsub.4s v3, v24, v16
+	WORD $0x4eafd6e2 // fsub.4s v2, v23, v15
+	WORD $0x4eaed6c1 // fsub.4s v1, v22, v14
+	WORD $0x4eadd6a0 // fsub.4s v0, v21, v13
 	FSTPQ (F7, F6), (R11)
 	FSTPQ (F5, F4), 32(R11)
 	FSTPQ (F3, F2), 128(R11)
 	FSTPQ (F1, F0), 160(R11)
-	WORD $0x4e2cd687 // fadd v7.4s, v20.4s, v12.4s
-	WORD $0x4e2bd666 // fadd v6.4s, v19.4s, v11.4s
-	WORD $0x4e29d645 // fadd v5.4s, v18.4s, v9.4s
-	WORD $0x4e28d624 // fadd v4.4s, v17.4s, v8.4s
-	WORD $0x4eacd683 // fsub v3.4s, v20.4s, v12.4s
-	WORD $0x4eabd662 // fsub v2.4s, v19.4s, v11.4s
-	WORD $0x4ea9d641 // fsub v1.4s, v18.4s, v9.4s
-	WORD $0x4ea8d620 // fsub v0.4s, v17.4s, v8.4s
+	WORD $0x4e2cd687 // fadd.4s v7, v20, v12
+	WORD $0x4e2bd666 // fadd.4s v6, v19, v11
+	WORD $0x4e29d645 // fadd.4s v5, v18, v9
+	WORD $0x4e28d624 // fadd.4s v4, v17, v8
+	WORD $0x4eacd683 // fsub.4s v3, v20, v12
+	WORD $0x4eabd662 // fsub.4s v2, v19, v11
+	WORD $0x4ea9d641 // fsub.4s v1, v18, v9
+	WORD $0x4ea8d620 // fsub.4s v0, v17, v8
 	FSTPQ (F7, F6), 64(R11)
 	FSTPQ (F5, F4), 96(R11)
 	FSTPQ (F3, F2), 192(R11)
@@ -7924,22 +7924,22 @@ group:
 	FMOVQ 16(R21), F8
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338ee // zip1 v14.2d, v7.2d, v3.2d
-	WORD $0x4ec238cd // zip1 v13.2d, v6.2d, v2.2d
-	WORD $0x4ec378f0 // zip2 v16.2d, v7.2d, v3.2d
-	WORD $0x4ec278d9 // zip2 v25.2d, v6.2d, v2.2d
-	WORD $0x4ec138a9 // zip1 v9.2d, v5.2d, v1.2d
-	WORD $0x4ec03888 // zip1 v8.2d, v4.2d, v0.2d
-	WORD $0x4ec178b8 // zip2 v24.2d, v5.2d, v1.2d
-	WORD $0x4ec07897 // zip2 v23.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338ee // zip1.2d v14, v7, v3
+	WORD $0x4ec238cd // zip1.2d v13, v6, v2
+	WORD $0x4ec378f0 // zip2.2d v16, v7, v3
+	WORD $0x4ec278d9 // zip2.2d v25, v6, v2
+	WORD $0x4ec138a9 // zip1.2d v9, v5, v1
+	WORD $0x4ec03888 // zip1.2d v8, v4, v0
+	WORD $0x4ec178b8 // zip2.2d v24, v5, v1
+	WORD $0x4ec07897 // zip2.2d v23, v4, v0
 	FMOVQ 48(R1), F5
 	FMOVQ 48(R4), F4
 	FMOVQ 48(R16), F3
@@ -7948,273 +7948,273 @@ group:
 	FMOVQ 48(R21), F11
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813983 // zip1 v3.4s, v12.4s, v1.4s
-	WORD $0x4e803962 // zip1 v2.4s, v11.4s, v0.4s
-	WORD $0x4e817981 // zip2 v1.4s, v12.4s, v1.4s
-	WORD $0x4e807960 // zip2 v0.4s, v11.4s, v0.4s
-	WORD $0x4ec338f1 // zip1 v17.2d, v7.2d, v3.2d
-	WORD $0x4ec238cf // zip1 v15.2d, v6.2d, v2.2d
-	WORD $0x4ec378ec // zip2 v12.2d, v7.2d, v3.2d
-	WORD $0x4ec278cb // zip2 v11.2d, v6.2d, v2.2d
-	WORD $0x4ec138a7 // zip1 v7.2d, v5.2d, v1.2d
-	WORD $0x4ec03886 // zip1 v6.2d, v4.2d, v0.2d
-	WORD $0x4ec178b6 // zip2 v22.2d, v5.2d, v1.2d
-	WORD $0x4ec07895 // zip2 v21.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813983 // zip1.4s v3, v12, v1
+	WORD $0x4e803962 // zip1.4s v2, v11, v0
+	WORD $0x4e817981 // zip2.4s v1, v12, v1
+	WORD $0x4e807960 // zip2.4s v0, v11, v0
+	WORD $0x4ec338f1 // zip1.2d v17, v7, v3
+	WORD $0x4ec238cf // zip1.2d v15, v6, v2
+	WORD $0x4ec378ec // zip2.2d v12, v7, v3
+	WORD $0x4ec278cb // zip2.2d v11, v6, v2
+	WORD $0x4ec138a7 // zip1.2d v7, v5, v1
+	WORD $0x4ec03886 // zip1.2d v6, v4, v0
+	WORD $0x4ec178b6 // zip2.2d v22, v5, v1
+	WORD $0x4ec07895 // zip2.2d v21, v4, v0
 	FLDPQ 64(R8), (F5, F4)
 	FLDPQ 96(R8), (F3, F2)
-	WORD $0x6e23de21 // fmul v1.4s, v17.4s, v3.4s
-	WORD $0x6e22dde0 // fmul v0.4s, v15.4s, v2.4s
-	WORD $0x6ea0f834 // fneg v20.4s, v1.4s
-	WORD $0x4e2eccb4 // fmla v20.4s, v5.4s, v14.4s
-	WORD $0x6ea0f813 // fneg v19.4s, v0.4s
-	WORD $0x4e2dcc93 // fmla v19.4s, v4.4s, v13.4s
-	WORD $0x6e23ddce // fmul v14.4s, v14.4s, v3.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x4e31ccae // fmla v14.4s, v5.4s, v17.4s
-	WORD $0x4e2fcc8d // fmla v13.4s, v4.4s, v15.4s
+	WORD $0x6e23de21 // fmul.4s v1, v17, v3
+	WORD $0x6e22dde0 // fmul.4s v0, v15, v2
+	WORD $0x6ea0f834 // fneg.4s v20, v1
+	WORD $0x4e2eccb4 // fmla.4s v20, v5, v14
+	WORD $0x6ea0f813 // fneg.4s v19, v0
+	WORD $0x4e2dcc93 // fmla.4s v19, v4, v13
+	WORD $0x6e23ddce // fmul.4s v14, v14, v3
+	WORD $0x6e22ddad // fmul.4s v13, v13, v2
+	WORD $0x4e31ccae // fmla.4s v14, v5, v17
+	WORD $0x4e2fcc8d // fmla.4s v13, v4, v15
 	FLDPQ 128(R8), (F5, F4)
 	FLDPQ 160(R8), (F3, F2)
-	WORD $0x6e23dd81 // fmul v1.4s, v12.4s, v3.4s
-	WORD $0x6e22dd60 // fmul v0.4s, v11.4s, v2.4s
-	WORD $0x6ea0f832 // fneg v18.4s, v1.4s
-	WORD $0x4e30ccb2 // fmla v18.4s, v5.4s, v16.4s
-	WORD $0x6ea0f811 // fneg v17.4s, v0.4s
-	WORD $0x4e39cc91 // fmla v17.4s, v4.4s, v25.4s
-	WORD $0x6e23de10 // fmul v16.4s, v16.4s, v3.4s
-	WORD $0x6e22df2f // fmul v15.4s, v25.4s, v2.4s
-	WORD $0x4e2cccb0 // fmla v16.4s, v5.4s, v12.4s
-	WORD $0x4e2bcc8f // fmla v15.4s, v4.4s, v11.4s
+	WORD $0x6e23dd81 // fmul.4s v1, v12, v3
+	WORD $0x6e22dd60 // fmul.4s v0, v11, v2
+	WORD $0x6ea0f832 // fneg.4s v18, v1
+	WORD $0x4e30ccb2 // fmla.4s v18, v5, v16
+	WORD $0x6ea0f811 // fneg.4s v17, v0
+	WORD $0x4e39cc91 // fmla.4s v17, v4, v25
+	WORD $0x6e23de10 // fmul.4s v16, v16, v3
+	WORD $0x6e22df2f // fmul.4s v15, v25, v2
+	WORD $0x4e2cccb0 // fmla.4s v16, v5, v12
+	WORD $0x4e2bcc8f // fmla.4s v15, v4, v11
 	FLDPQ 320(R8), (F5, F4)
 	FLDPQ 352(R8), (F3, F2)
-	WORD $0x6e23dce1 // fmul v1.4s, v7.4s, v3.4s
-	WORD $0x6e22dcc0 // fmul v0.4s, v6.4s, v2.4s
-	WORD $0x6ea0f82c // fneg v12.4s, v1.4s
-	WORD $0x4e29ccac // fmla v12.4s, v5.4s, v9.4s
-	WORD $0x6ea0f80b // fneg v11.4s, v0.4s
-	WORD $0x4e28cc8b // fmla v11.4s, v4.4s, v8.4s
-	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x4e27cca9 // fmla v9.4s, v5.4s, v7.4s
-	WORD $0x4e26cc88 // fmla v8.4s, v4.4s, v6.4s
+	WORD $0x6e23dce1 // fmul.4s v1, v7, v3
+	WORD $0x6e22dcc0 // fmul.4s v0, v6, v2
+	WORD $0x6ea0f82c // fneg.4s v12, v1
+	WORD $0x4e29ccac // fmla.4s v12, v5, v9
+	WORD $0x6ea0f80b // fneg.4s v11, v0
+	WORD $0x4e28cc8b // fmla.4s v11, v4, v8
+	WORD $0x6e23dd29 // fmul.4s v9, v9, v3
+	WORD $0x6e22dd08 // fmul.4s v8, v8, v2
+	WORD $0x4e27cca9 // fmla.4s v9, v5, v7
+	WORD $0x4e26cc88 // fmla.4s v8, v4, v6
 	FLDPQ 384(R8), (F7, F6)
 	FLDPQ 416(R8), (F5, F4)
-	WORD $0x6e25dec1 // fmul v1.4s, v22.4s, v5.4s
-	WORD $0x6e24dea0 // fmul v0.4s, v21.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e38cce3 // fmla v3.4s, v7.4s, v24.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e37ccc2 // fmla v2.4s, v6.4s, v23.4s
-	WORD $0x6e25df01 // fmul v1.4s, v24.4s, v5.4s
-	WORD $0x6e24dee0 // fmul v0.4s, v23.4s, v4.4s
-	WORD $0x4e36cce1 // fmla v1.4s, v7.4s, v22.4s
-	WORD $0x4e35ccc0 // fmla v0.4s, v6.4s, v21.4s
-	WORD $0x4e2cd69a // fadd v26.4s, v20.4s, v12.4s
-	WORD $0x4e2bd679 // fadd v25.4s, v19.4s, v11.4s
-	WORD $0x4e29d5d8 // fadd v24.4s, v14.4s, v9.4s
-	WORD $0x4e28d5b7 // fadd v23.4s, v13.4s, v8.4s
-	WORD $0x4eacd687 // fsub v7.4s, v20.4s, v12.4s
-	WORD $0x4eabd666 // fsub v6.4s, v19.4s, v11.4s
-	WORD $0x4ea9d5ce // fsub v14.4s, v14.4s, v9.4s
-	WORD $0x4ea8d5ad // fsub v13.4s, v13.4s, v8.4s
-	WORD $0x4e23d656 // fadd v22.4s, v18.4s, v3.4s
-	WORD $0x4e22d635 // fadd v21.4s, v17.4s, v2.4s
-	WORD $0x4e21d614 // fadd v20.4s, v16.4s, v1.4s
-	WORD $0x4e20d5f3 // fadd v19.4s, v15.4s, v0.4s
-	WORD $0x4ea3d652 // fsub v18.4s, v18.4s, v3.4s
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x4ea1d609 // fsub v9.4s, v16.4s, v1.4s
-	WORD $0x4ea0d5e8 // fsub v8.4s, v15.4s, v0.4s
+	WORD $0x6e25dec1 // fmul.4s v1, v22, v5
+	WORD $0x6e24dea0 // fmul.4s v0, v21, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e38cce3 // fmla.4s v3, v7, v24
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e37ccc2 // fmla.4s v2, v6, v23
+	WORD $0x6e25df01 // fmul.4s v1, v24, v5
+	WORD $0x6e24dee0 // fmul.4s v0, v23, v4
+	WORD $0x4e36cce1 // fmla.4s v1, v7, v22
+	WORD $0x4e35ccc0 // fmla.4s v0, v6, v21
+	WORD $0x4e2cd69a // fadd.4s v26, v20, v12
+	WORD $0x4e2bd679 // fadd.4s v25, v19, v11
+	WORD $0x4e29d5d8 // fadd.4s v24, v14, v9
+	WORD $0x4e28d5b7 // fadd.4s v23, v13, v8
+	WORD $0x4eacd687 // fsub.4s v7, v20, v12
+	WORD $0x4eabd666 // fsub.4s v6, v19, v11
+	WORD $0x4ea9d5ce // fsub.4s v14, v14, v9
+	WORD $0x4ea8d5ad // fsub.4s v13, v13, v8
+	WORD $0x4e23d656 // fadd.4s v22, v18, v3
+	WORD $0x4e22d635 // fadd.4s v21, v17, v2
+	WORD $0x4e21d614 // fadd.4s v20, v16, v1
+	WORD $0x4e20d5f3 // fadd.4s v19, v15, v0
+	WORD $0x4ea3d652 // fsub.4s v18, v18, v3
+	WORD $0x4ea2d631 // fsub.4s v17, v17, v2
+	WORD $0x4ea1d609 // fsub.4s v9, v16, v1
+	WORD $0x4ea0d5e8 // fsub.4s v8, v15, v0
 	FLDPQ (R11), (F12, F11)
 	FLDPQ 32(R11), (F5, F4)
 	FLDPQ 64(R11), (F3, F2)
 	FLDPQ 96(R11), (F1, F0)
-	WORD $0x4e3ad59c // fadd v28.4s, v12.4s, v26.4s
-	WORD $0x4e39d57b // fadd v27.4s, v11.4s, v25.4s
-	WORD $0x4e38d4b0 // fadd v16.4s, v5.4s, v24.4s
-	WORD $0x4e37d48f // fadd v15.4s, v4.4s, v23.4s
-	WORD $0x4ebad59a // fsub v26.4s, v12.4s, v26.4s
-	WORD $0x4eb9d579 // fsub v25.4s, v11.4s, v25.4s
-	WORD $0x4eb8d4b8 // fsub v24.4s, v5.4s, v24.4s
-	WORD $0x4eb7d497 // fsub v23.4s, v4.4s, v23.4s
-	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
-	WORD $0x4e35d444 // fadd v4.4s, v2.4s, v21.4s
-	WORD $0x4e34d42c // fadd v12.4s, v1.4s, v20.4s
-	WORD $0x4e33d40b // fadd v11.4s, v0.4s, v19.4s
-	WORD $0x4eb6d476 // fsub v22.4s, v3.4s, v22.4s
-	WORD $0x4eb5d455 // fsub v21.4s, v2.4s, v21.4s
-	WORD $0x4eb4d434 // fsub v20.4s, v1.4s, v20.4s
-	WORD $0x4eb3d413 // fsub v19.4s, v0.4s, v19.4s
-	WORD $0x4e25d79e // fadd v30.4s, v28.4s, v5.4s
-	WORD $0x4e24d77d // fadd v29.4s, v27.4s, v4.4s
-	WORD $0x4e2cd603 // fadd v3.4s, v16.4s, v12.4s
-	WORD $0x4e2bd5e2 // fadd v2.4s, v15.4s, v11.4s
+	WORD $0x4e3ad59c // fadd.4s v28, v12, v26
+	WORD $0x4e39d57b // fadd.4s v27, v11, v25
+	WORD $0x4e38d4b0 // fadd.4s v16, v5, v24
+	WORD $0x4e37d48f // fadd.4s v15, v4, v23
+	WORD $0x4ebad59a // fsub.4s v26, v12, v26
+	WORD $0x4eb9d579 // fsub.4s v25, v11, v25
+	WORD $0x4eb8d4b8 // fsub.4s v24, v5, v24
+	WORD $0x4eb7d497 // fsub.4s v23, v4, v23
+	WORD $0x4e36d465 // fadd.4s v5, v3, v22
+	WORD $0x4e35d444 // fadd.4s v4, v2, v21
+	WORD $0x4e34d42c // fadd.4s v12, v1, v20
+	WORD $0x4e33d40b // fadd.4s v11, v0, v19
+	WORD $0x4eb6d476 // fsub.4s v22, v3, v22
+	WORD $0x4eb5d455 // fsub.4s v21, v2, v21
+	WORD $0x4eb4d434 // fsub.4s v20, v1, v20
+	WORD $0x4eb3d413 // fsub.4s v19, v0, v19
+	WORD $0x4e25d79e // fadd.4s v30, v28, v5
+	WORD $0x4e24d77d // fadd.4s v29, v27, v4
+	WORD $0x4e2cd603 // fadd.4s v3, v16, v12
+	WORD $0x4e2bd5e2 // fadd.4s v2, v15, v11
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dfde // fmul v30.4s, v30.4s, v1.4s
-	WORD $0x6e20dfbd // fmul v29.4s, v29.4s, v0.4s
+	WORD $0x6e21dfde // fmul.4s v30, v30, v1
+	WORD $0x6e20dfbd // fmul.4s v29, v29, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e813bc3 // zip1 v3.4s, v30.4s, v1.4s
-	WORD $0x4e803ba2 // zip1 v2.4s, v29.4s, v0.4s
-	WORD $0x4e817bc1 // zip2 v1.4s, v30.4s, v1.4s
-	WORD $0x4e807ba0 // zip2 v0.4s, v29.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e813bc3 // zip1.4s v3, v30, v1
+	WORD $0x4e803ba2 // zip1.4s v2, v29, v0
+	WORD $0x4e817bc1 // zip2.4s v1, v30, v1
+	WORD $0x4e807ba0 // zip2.4s v0, v29, v0
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4ea5d785 // fsub v5.4s, v28.4s, v5.4s
-	WORD $0x4ea4d764 // fsub v4.4s, v27.4s, v4.4s
-	WORD $0x4eacd603 // fsub v3.4s, v16.4s, v12.4s
-	WORD $0x4eabd5e2 // fsub v2.4s, v15.4s, v11.4s
+	WORD $0x4ea5d785 // fsub.4s v5, v28, v5
+	WORD $0x4ea4d764 // fsub.4s v4, v27, v4
+	WORD $0x4eacd603 // fsub.4s v3, v16, v12
+	WORD $0x4eabd5e2 // fsub.4s v2, v15, v11
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	FSTPQ (F3, F1), (R7)
 	FSTPQ (F2, F0), 32(R7)
-	WORD $0x4eb4d750 // fsub v16.4s, v26.4s, v20.4s
-	WORD $0x4eb3d72f // fsub v15.4s, v25.4s, v19.4s
-	WORD $0x4e36d70c // fadd v12.4s, v24.4s, v22.4s
-	WORD $0x4e35d6eb // fadd v11.4s, v23.4s, v21.4s
-	WORD $0x4e34d745 // fadd v5.4s, v26.4s, v20.4s
-	WORD $0x4e33d724 // fadd v4.4s, v25.4s, v19.4s
-	WORD $0x4eb6d703 // fsub v3.4s, v24.4s, v22.4s
-	WORD $0x4eb5d6e2 // fsub v2.4s, v23.4s, v21.4s
+	WORD $0x4eb4d750 // fsub.4s v16, v26, v20
+	WORD $0x4eb3d72f // fsub.4s v15, v25, v19
+	WORD $0x4e36d70c // fadd.4s v12, v24, v22
+	WORD $0x4e35d6eb // fadd.4s v11, v23, v21
+	WORD $0x4e34d745 // fadd.4s v5, v26, v20
+	WORD $0x4e33d724 // fadd.4s v4, v25, v19
+	WORD $0x4eb6d703 // fsub.4s v3, v24, v22
+	WORD $0x4eb5d6e2 // fsub.4s v2, v23, v21
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5<<1, R0, R24
 	FSTPQ (F3, F1), (R24)
 	FSTPQ (F2, F0), 32(R24)
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21de05 // fmul v5.4s, v16.4s, v1.4s
-	WORD $0x6e20dde4 // fmul v4.4s, v15.4s, v0.4s
+	WORD $0x6e21de05 // fmul.4s v5, v16, v1
+	WORD $0x6e20dde4 // fmul.4s v4, v15, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dd81 // fmul v1.4s, v12.4s, v1.4s
-	WORD $0x6e20dd60 // fmul v0.4s, v11.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dd81 // fmul.4s v1, v12, v1
+	WORD $0x6e20dd60 // fmul.4s v0, v11, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5<<1, R7, R25
 	FSTPQ (F3, F1), (R25)
 	FSTPQ (F2, F0), 32(R25)
 	FLDPQ 128(R11), (F3, F2)
 	FLDPQ 160(R11), (F1, F0)
-	WORD $0x4eaed470 // fsub v16.4s, v3.4s, v14.4s
-	WORD $0x4eadd44f // fsub v15.4s, v2.4s, v13.4s
-	WORD $0x4e27d42c // fadd v12.4s, v1.4s, v7.4s
-	WORD $0x4e26d40b // fadd v11.4s, v0.4s, v6.4s
-	WORD $0x4e2ed474 // fadd v20.4s, v3.4s, v14.4s
-	WORD $0x4e2dd453 // fadd v19.4s, v2.4s, v13.4s
-	WORD $0x4ea7d427 // fsub v7.4s, v1.4s, v7.4s
-	WORD $0x4ea6d406 // fsub v6.4s, v0.4s, v6.4s
+	WORD $0x4eaed470 // fsub.4s v16, v3, v14
+	WORD $0x4eadd44f // fsub.4s v15, v2, v13
+	WORD $0x4e27d42c // fadd.4s v12, v1, v7
+	WORD $0x4e26d40b // fadd.4s v11, v0, v6
+	WORD $0x4e2ed474 // fadd.4s v20, v3, v14
+	WORD $0x4e2dd453 // fadd.4s v19, v2, v13
+	WORD $0x4ea7d427 // fsub.4s v7, v1, v7
+	WORD $0x4ea6d406 // fsub.4s v6, v0, v6
 	FLDPQ 192(R11), (F3, F2)
 	FLDPQ 224(R11), (F1, F0)
-	WORD $0x4e21d46e // fadd v14.4s, v3.4s, v1.4s
-	WORD $0x4e20d44d // fadd v13.4s, v2.4s, v0.4s
-	WORD $0x4ea3d425 // fsub v5.4s, v1.4s, v3.4s
-	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
-	WORD $0x4eb2d523 // fsub v3.4s, v9.4s, v18.4s
-	WORD $0x4eb1d502 // fsub v2.4s, v8.4s, v17.4s
-	WORD $0x4e32d521 // fadd v1.4s, v9.4s, v18.4s
-	WORD $0x4e31d500 // fadd v0.4s, v8.4s, v17.4s
-	WORD $0x4e23d5d6 // fadd v22.4s, v14.4s, v3.4s
-	WORD $0x4e22d5b5 // fadd v21.4s, v13.4s, v2.4s
-	WORD $0x4ea1d4a9 // fsub v9.4s, v5.4s, v1.4s
-	WORD $0x4ea0d488 // fsub v8.4s, v4.4s, v0.4s
-	WORD $0x4ea3d5d2 // fsub v18.4s, v14.4s, v3.4s
-	WORD $0x4ea2d5b1 // fsub v17.4s, v13.4s, v2.4s
-	WORD $0x4e21d4ae // fadd v14.4s, v5.4s, v1.4s
-	WORD $0x4e20d48d // fadd v13.4s, v4.4s, v0.4s
+	WORD $0x4e21d46e // fadd.4s v14, v3, v1
+	WORD $0x4e20d44d // fadd.4s v13, v2, v0
+	WORD $0x4ea3d425 // fsub.4s v5, v1, v3
+	WORD $0x4ea2d404 // fsub.4s v4, v0, v2
+	WORD $0x4eb2d523 // fsub.4s v3, v9, v18
+	WORD $0x4eb1d502 // fsub.4s v2, v8, v17
+	WORD $0x4e32d521 // fadd.4s v1, v9, v18
+	WORD $0x4e31d500 // fadd.4s v0, v8, v17
+	WORD $0x4e23d5d6 // fadd.4s v22, v14, v3
+	WORD $0x4e22d5b5 // fadd.4s v21, v13, v2
+	WORD $0x4ea1d4a9 // fsub.4s v9, v5, v1
+	WORD $0x4ea0d488 // fsub.4s v8, v4, v0
+	WORD $0x4ea3d5d2 // fsub.4s v18, v14, v3
+	WORD $0x4ea2d5b1 // fsub.4s v17, v13, v2
+	WORD $0x4e21d4ae // fadd.4s v14, v5, v1
+	WORD $0x4e20d48d // fadd.4s v13, v4, v0
 	WORD $0x4eb41e85 // mov v5.16b, v20.16b
-	WORD $0x4e36cd45 // fmla v5.4s, v10.4s, v22.4s
+	WORD $0x4e36cd45 // fmla.4s v5, v10, v22
 	WORD $0x4eb31e64 // mov v4.16b, v19.16b
-	WORD $0x4e35cd44 // fmla v4.4s, v10.4s, v21.4s
+	WORD $0x4e35cd44 // fmla.4s v4, v10, v21
 	WORD $0x4ea71ce3 // mov v3.16b, v7.16b
-	WORD $0x4e29cd43 // fmla v3.4s, v10.4s, v9.4s
+	WORD $0x4e29cd43 // fmla.4s v3, v10, v9
 	WORD $0x4ea61cc2 // mov v2.16b, v6.16b
-	WORD $0x4e28cd42 // fmla v2.4s, v10.4s, v8.4s
+	WORD $0x4e28cd42 // fmla.4s v2, v10, v8
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul.4s v5, v5, v1
+	WORD $0x6e20dc84 // fmul.4s v4, v4, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
-	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dc61 // fmul.4s v1, v3, v1
+	WORD $0x6e20dc40 // fmul.4s v0, v2, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R0, R16
 	FSTPQ (F3, F1), (R16)
 	FSTPQ (F2, F0), 32(R16)
-	WORD $0x4eb6cd54 // fmls v20.4s, v10.4s, v22.4s
-	WORD $0x4eb5cd53 // fmls v19.4s, v10.4s, v21.4s
-	WORD $0x4ea9cd47 // fmls v7.4s, v10.4s, v9.4s
-	WORD $0x4ea8cd46 // fmls v6.4s, v10.4s, v8.4s
+	WORD $0x4eb6cd54 // fmls.4s v20, v10, v22
+	WORD $0x4eb5cd53 // fmls.4s v19, v10, v21
+	WORD $0x4ea9cd47 // fmls.4s v7, v10, v9
+	WORD $0x4ea8cd46 // fmls.4s v6, v10, v8
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21de85 // fmul v5.4s, v20.4s, v1.4s
-	WORD $0x6e20de64 // fmul v4.4s, v19.4s, v0.4s
+	WORD $0x6e21de85 // fmul.4s v5, v20, v1
+	WORD $0x6e20de64 // fmul.4s v4, v19, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R5, R7, R17
 	FSTPQ (F3, F1), (R17)
 	FSTPQ (F2, F0), 32(R17)
 	WORD $0x4eb01e09 // mov v9.16b, v16.16b
-	WORD $0x4eaecd49 // fmls v9.4s, v10.4s, v14.4s
+	WORD $0x4eaecd49 // fmls.4s v9, v10, v14
 	WORD $0x4eaf1de8 // mov v8.16b, v15.16b
-	WORD $0x4eadcd48 // fmls v8.4s, v10.4s, v13.4s
+	WORD $0x4eadcd48 // fmls.4s v8, v10, v13
 	WORD $0x4eac1d87 // mov v7.16b, v12.16b
-	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
+	WORD $0x4e32cd47 // fmla.4s v7, v10, v18
 	WORD $0x4eab1d66 // mov v6.16b, v11.16b
-	WORD $0x4e31cd46 // fmla v6.4s, v10.4s, v17.4s
-	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
-	WORD $0x4e2dcd4f // fmla v15.4s, v10.4s, v13.4s
-	WORD $0x4eb2cd4c // fmls v12.4s, v10.4s, v18.4s
-	WORD $0x4eb1cd4b // fmls v11.4s, v10.4s, v17.4s
+	WORD $0x4e31cd46 // fmla.4s v6, v10, v17
+	WORD $0x4e2ecd50 // fmla.4s v16, v10, v14
+	WORD $0x4e2dcd4f // fmla.4s v15, v10, v13
+	WORD $0x4eb2cd4c // fmls.4s v12, v10, v18
+	WORD $0x4eb1cd4b // fmls.4s v11, v10, v17
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21de05 // fmul v5.4s, v16.4s, v1.4s
-	WORD $0x6e20dde4 // fmul v4.4s, v15.4s, v0.4s
+	WORD $0x6e21de05 // fmul.4s v5, v16, v1
+	WORD $0x6e20dde4 // fmul.4s v4, v15, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dd81 // fmul v1.4s, v12.4s, v1.4s
-	WORD $0x6e20dd60 // fmul v0.4s, v11.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dd81 // fmul.4s v1, v12, v1
+	WORD $0x6e20dd60 // fmul.4s v0, v11, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R6, R0, R19
 	FSTPQ (F3, F1), (R19)
 	FSTPQ (F2, F0), 32(R19)
 	FLDPQ 448(R11), (F1, F0)
-	WORD $0x6e21dd25 // fmul v5.4s, v9.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd25 // fmul.4s v5, v9, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 480(R11), (F1, F0)
-	WORD $0x6e21dce1 // fmul v1.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	WORD $0x6e21dce1 // fmul.4s v1, v7, v1
+	WORD $0x6e20dcc0 // fmul.4s v0, v6, v0
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
 	ADD R6, R7, R21
 	FSTPQ (F3, F1), (R21)
 	FSTPQ (F2, F0), 32(R21)
@@ -8255,22 +8255,22 @@ group:
 	FMOVQ (R22), F1
 	ADD R2, R3, R23
 	FMOVQ (R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338f9 // zip1 v25.2d, v7.2d, v3.2d
-	WORD $0x4ec238d8 // zip1 v24.2d, v6.2d, v2.2d
-	WORD $0x4ec378f7 // zip2 v23.2d, v7.2d, v3.2d
-	WORD $0x4ec278d6 // zip2 v22.2d, v6.2d, v2.2d
-	WORD $0x4ec138b3 // zip1 v19.2d, v5.2d, v1.2d
-	WORD $0x4ec03892 // zip1 v18.2d, v4.2d, v0.2d
-	WORD $0x4ec178af // zip2 v15.2d, v5.2d, v1.2d
-	WORD $0x4ec0788e // zip2 v14.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338f9 // zip1.2d v25, v7, v3
+	WORD $0x4ec238d8 // zip1.2d v24, v6, v2
+	WORD $0x4ec378f7 // zip2.2d v23, v7, v3
+	WORD $0x4ec278d6 // zip2.2d v22, v6, v2
+	WORD $0x4ec138b3 // zip1.2d v19, v5, v1
+	WORD $0x4ec03892 // zip1.2d v18, v4, v0
+	WORD $0x4ec178af // zip2.2d v15, v5, v1
+	WORD $0x4ec0788e // zip2.2d v14, v4, v0
 	FMOVQ 32(R1), F7
 	FMOVQ 32(R3), F6
 	FMOVQ 32(R16), F3
@@ -8279,29 +8279,29 @@ group:
 	FMOVQ 32(R21), F4
 	FMOVQ 32(R22), F1
 	FMOVQ 32(R23), F0
-	WORD $0x4e8338e9 // zip1 v9.4s, v7.4s, v3.4s
-	WORD $0x4e8238c8 // zip1 v8.4s, v6.4s, v2.4s
-	WORD $0x4e8378e7 // zip2 v7.4s, v7.4s, v3.4s
-	WORD $0x4e8278c6 // zip2 v6.4s, v6.4s, v2.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec33925 // zip1 v5.2d, v9.2d, v3.2d
-	WORD $0x4ec23904 // zip1 v4.2d, v8.2d, v2.2d
-	WORD $0x4ec37935 // zip2 v21.2d, v9.2d, v3.2d
-	WORD $0x4ec27914 // zip2 v20.2d, v8.2d, v2.2d
-	WORD $0x4ec138f1 // zip1 v17.2d, v7.2d, v1.2d
-	WORD $0x4ec038d0 // zip1 v16.2d, v6.2d, v0.2d
-	WORD $0x4ec178ed // zip2 v13.2d, v7.2d, v1.2d
-	WORD $0x4ec078cc // zip2 v12.2d, v6.2d, v0.2d
+	WORD $0x4e8338e9 // zip1.4s v9, v7, v3
+	WORD $0x4e8238c8 // zip1.4s v8, v6, v2
+	WORD $0x4e8378e7 // zip2.4s v7, v7, v3
+	WORD $0x4e8278c6 // zip2.4s v6, v6, v2
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
+	WORD $0x4ec33925 // zip1.2d v5, v9, v3
+	WORD $0x4ec23904 // zip1.2d v4, v8, v2
+	WORD $0x4ec37935 // zip2.2d v21, v9, v3
+	WORD $0x4ec27914 // zip2.2d v20, v8, v2
+	WORD $0x4ec138f1 // zip1.2d v17, v7, v1
+	WORD $0x4ec038d0 // zip1.2d v16, v6, v0
+	WORD $0x4ec178ed // zip2.2d v13, v7, v1
+	WORD $0x4ec078cc // zip2.2d v12, v6, v0
 	FMOVS (R6), F3
 	FMOVS 4(R6), F2
 	WORD $0x4f8290a1 // fmul v1.4s, v5.4s, v2.s[0]
 	WORD $0x4f829080 // fmul v0.4s, v4.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f83132b // fmla v11.4s, v25.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f83130a // fmla v10.4s, v24.4s, v3.s[0]
 	WORD $0x4f829329 // fmul v9.4s, v25.4s, v2.s[0]
 	WORD $0x4f829308 // fmul v8.4s, v24.4s, v2.s[0]
@@ -8309,25 +8309,25 @@ group:
 	WORD $0x4f831088 // fmla v8.4s, v4.4s, v3.s[0]
 	FLDPQ (R5), (F7, F6)
 	FLDPQ 32(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), (R4)
 	FSTPQ (F1, F0), 32(R4)
 	FMOVS 8(R6), F3
 	FMOVS 12(R6), F2
 	WORD $0x4f8292a1 // fmul v1.4s, v21.4s, v2.s[0]
 	WORD $0x4f829280 // fmul v0.4s, v20.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f8312eb // fmla v11.4s, v23.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f8312ca // fmla v10.4s, v22.4s, v3.s[0]
 	WORD $0x4f8292e9 // fmul v9.4s, v23.4s, v2.s[0]
 	WORD $0x4f8292c8 // fmul v8.4s, v22.4s, v2.s[0]
@@ -8335,25 +8335,25 @@ group:
 	WORD $0x4f831288 // fmla v8.4s, v20.4s, v3.s[0]
 	FLDPQ 64(R5), (F7, F6)
 	FLDPQ 96(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 64(R4)
 	FSTPQ (F1, F0), 96(R4)
 	FMOVS 32(R6), F3
 	FMOVS 36(R6), F2
 	WORD $0x4f829221 // fmul v1.4s, v17.4s, v2.s[0]
 	WORD $0x4f829200 // fmul v0.4s, v16.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f83126b // fmla v11.4s, v19.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f83124a // fmla v10.4s, v18.4s, v3.s[0]
 	WORD $0x4f829269 // fmul v9.4s, v19.4s, v2.s[0]
 	WORD $0x4f829248 // fmul v8.4s, v18.4s, v2.s[0]
@@ -8361,25 +8361,25 @@ group:
 	WORD $0x4f831208 // fmla v8.4s, v16.4s, v3.s[0]
 	FLDPQ 256(R5), (F7, F6)
 	FLDPQ 288(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 256(R4)
 	FSTPQ (F1, F0), 288(R4)
 	FMOVS 40(R6), F3
 	FMOVS 44(R6), F2
 	WORD $0x4f8291a1 // fmul v1.4s, v13.4s, v2.s[0]
 	WORD $0x4f829180 // fmul v0.4s, v12.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f8311eb // fmla v11.4s, v15.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f8311ca // fmla v10.4s, v14.4s, v3.s[0]
 	WORD $0x4f8291e9 // fmul v9.4s, v15.4s, v2.s[0]
 	WORD $0x4f8291c8 // fmul v8.4s, v14.4s, v2.s[0]
@@ -8387,16 +8387,16 @@ group:
 	WORD $0x4f831188 // fmla v8.4s, v12.4s, v3.s[0]
 	FLDPQ 320(R5), (F7, F6)
 	FLDPQ 352(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 320(R4)
 	FSTPQ (F1, F0), 352(R4)
 	FMOVQ 16(R1), F5
@@ -8407,22 +8407,22 @@ group:
 	FMOVQ 16(R21), F8
 	FMOVQ 16(R22), F1
 	FMOVQ 16(R23), F0
-	WORD $0x4e8338a7 // zip1 v7.4s, v5.4s, v3.4s
-	WORD $0x4e823886 // zip1 v6.4s, v4.4s, v2.4s
-	WORD $0x4e8378a5 // zip2 v5.4s, v5.4s, v3.4s
-	WORD $0x4e827884 // zip2 v4.4s, v4.4s, v2.4s
-	WORD $0x4e813923 // zip1 v3.4s, v9.4s, v1.4s
-	WORD $0x4e803902 // zip1 v2.4s, v8.4s, v0.4s
-	WORD $0x4e817921 // zip2 v1.4s, v9.4s, v1.4s
-	WORD $0x4e807900 // zip2 v0.4s, v8.4s, v0.4s
-	WORD $0x4ec338f9 // zip1 v25.2d, v7.2d, v3.2d
-	WORD $0x4ec238d8 // zip1 v24.2d, v6.2d, v2.2d
-	WORD $0x4ec378f7 // zip2 v23.2d, v7.2d, v3.2d
-	WORD $0x4ec278d6 // zip2 v22.2d, v6.2d, v2.2d
-	WORD $0x4ec138b3 // zip1 v19.2d, v5.2d, v1.2d
-	WORD $0x4ec03892 // zip1 v18.2d, v4.2d, v0.2d
-	WORD $0x4ec178af // zip2 v15.2d, v5.2d, v1.2d
-	WORD $0x4ec0788e // zip2 v14.2d, v4.2d, v0.2d
+	WORD $0x4e8338a7 // zip1.4s v7, v5, v3
+	WORD $0x4e823886 // zip1.4s v6, v4, v2
+	WORD $0x4e8378a5 // zip2.4s v5, v5, v3
+	WORD $0x4e827884 // zip2.4s v4, v4, v2
+	WORD $0x4e813923 // zip1.4s v3, v9, v1
+	WORD $0x4e803902 // zip1.4s v2, v8, v0
+	WORD $0x4e817921 // zip2.4s v1, v9, v1
+	WORD $0x4e807900 // zip2.4s v0, v8, v0
+	WORD $0x4ec338f9 // zip1.2d v25, v7, v3
+	WORD $0x4ec238d8 // zip1.2d v24, v6, v2
+	WORD $0x4ec378f7 // zip2.2d v23, v7, v3
+	WORD $0x4ec278d6 // zip2.2d v22, v6, v2
+	WORD $0x4ec138b3 // zip1.2d v19, v5, v1
+	WORD $0x4ec03892 // zip1.2d v18, v4, v0
+	WORD $0x4ec178af // zip2.2d v15, v5, v1
+	WORD $0x4ec0788e // zip2.2d v14, v4, v0
 	FMOVQ 48(R1), F7
 	FMOVQ 48(R3), F6
 	FMOVQ 48(R16), F3
@@ -8431,29 +8431,29 @@ group:
 	FMOVQ 48(R21), F4
 	FMOVQ 48(R22), F1
 	FMOVQ 48(R23), F0
-	WORD $0x4e8338e9 // zip1 v9.4s, v7.4s, v3.4s
-	WORD $0x4e8238c8 // zip1 v8.4s, v6.4s, v2.4s
-	WORD $0x4e8378e7 // zip2 v7.4s, v7.4s, v3.4s
-	WORD $0x4e8278c6 // zip2 v6.4s, v6.4s, v2.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
-	WORD $0x4ec33925 // zip1 v5.2d, v9.2d, v3.2d
-	WORD $0x4ec23904 // zip1 v4.2d, v8.2d, v2.2d
-	WORD $0x4ec37935 // zip2 v21.2d, v9.2d, v3.2d
-	WORD $0x4ec27914 // zip2 v20.2d, v8.2d, v2.2d
-	WORD $0x4ec138f1 // zip1 v17.2d, v7.2d, v1.2d
-	WORD $0x4ec038d0 // zip1 v16.2d, v6.2d, v0.2d
-	WORD $0x4ec178ed // zip2 v13.2d, v7.2d, v1.2d
-	WORD $0x4ec078cc // zip2 v12.2d, v6.2d, v0.2d
+	WORD $0x4e8338e9 // zip1.4s v9, v7, v3
+	WORD $0x4e8238c8 // zip1.4s v8, v6, v2
+	WORD $0x4e8378e7 // zip2.4s v7, v7, v3
+	WORD $0x4e8278c6 // zip2.4s v6, v6, v2
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
+	WORD $0x4ec33925 // zip1.2d v5, v9, v3
+	WORD $0x4ec23904 // zip1.2d v4, v8, v2
+	WORD $0x4ec37935 // zip2.2d v21, v9, v3
+	WORD $0x4ec27914 // zip2.2d v20, v8, v2
+	WORD $0x4ec138f1 // zip1.2d v17, v7, v1
+	WORD $0x4ec038d0 // zip1.2d v16, v6, v0
+	WORD $0x4ec178ed // zip2.2d v13, v7, v1
+	WORD $0x4ec078cc // zip2.2d v12, v6, v0
 	FMOVS 16(R6), F3
 	FMOVS 20(R6), F2
 	WORD $0x4f8290a1 // fmul v1.4s, v5.4s, v2.s[0]
 	WORD $0x4f829080 // fmul v0.4s, v4.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f83132b // fmla v11.4s, v25.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f83130a // fmla v10.4s, v24.4s, v3.s[0]
 	WORD $0x4f829329 // fmul v9.4s, v25.4s, v2.s[0]
 	WORD $0x4f829308 // fmul v8.4s, v24.4s, v2.s[0]
@@ -8461,25 +8461,25 @@ group:
 	WORD $0x4f831088 // fmla v8.4s, v4.4s, v3.s[0]
 	FLDPQ 128(R5), (F7, F6)
 	FLDPQ 160(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 128(R4)
 	FSTPQ (F1, F0), 160(R4)
 	FMOVS 24(R6), F3
 	FMOVS 28(R6), F2
 	WORD $0x4f8292a1 // fmul v1.4s, v21.4s, v2.s[0]
 	WORD $0x4f829280 // fmul v0.4s, v20.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f8312eb // fmla v11.4s, v23.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f8312ca // fmla v10.4s, v22.4s, v3.s[0]
 	WORD $0x4f8292e9 // fmul v9.4s, v23.4s, v2.s[0]
 	WORD $0x4f8292c8 // fmul v8.4s, v22.4s, v2.s[0]
@@ -8487,25 +8487,25 @@ group:
 	WORD $0x4f831288 // fmla v8.4s, v20.4s, v3.s[0]
 	FLDPQ 192(R5), (F7, F6)
 	FLDPQ 224(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 192(R4)
 	FSTPQ (F1, F0), 224(R4)
 	FMOVS 48(R6), F3
 	FMOVS 52(R6), F2
 	WORD $0x4f829221 // fmul v1.4s, v17.4s, v2.s[0]
 	WORD $0x4f829200 // fmul v0.4s, v16.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f83126b // fmla v11.4s, v19.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f83124a // fmla v10.4s, v18.4s, v3.s[0]
 	WORD $0x4f829269 // fmul v9.4s, v19.4s, v2.s[0]
 	WORD $0x4f829248 // fmul v8.4s, v18.4s, v2.s[0]
@@ -8513,25 +8513,25 @@ group:
 	WORD $0x4f831208 // fmla v8.4s, v16.4s, v3.s[0]
 	FLDPQ 384(R5), (F7, F6)
 	FLDPQ 416(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 384(R4)
 	FSTPQ (F1, F0), 416(R4)
 	FMOVS 56(R6), F3
 	FMOVS 60(R6), F2
 	WORD $0x4f8291a1 // fmul v1.4s, v13.4s, v2.s[0]
 	WORD $0x4f829180 // fmul v0.4s, v12.4s, v2.s[0]
-	WORD $0x6ea0f82b // fneg v11.4s, v1.4s
+	WORD $0x6ea0f82b // fneg.4s v11, v1
 	WORD $0x4f8311eb // fmla v11.4s, v15.4s, v3.s[0]
-	WORD $0x6ea0f80a // fneg v10.4s, v0.4s
+	WORD $0x6ea0f80a // fneg.4s v10, v0
 	WORD $0x4f8311ca // fmla v10.4s, v14.4s, v3.s[0]
 	WORD $0x4f8291e9 // fmul v9.4s, v15.4s, v2.s[0]
 	WORD $0x4f8291c8 // fmul v8.4s, v14.4s, v2.s[0]
@@ -8539,16 +8539,16 @@ group:
 	WORD $0x4f831188 // fmla v8.4s, v12.4s, v3.s[0]
 	FLDPQ 448(R5), (F7, F6)
 	FLDPQ 480(R5), (F5, F4)
-	WORD $0x6e25dd21 // fmul v1.4s, v9.4s, v5.4s
-	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
-	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x6e25dd61 // fmul v1.4s, v11.4s, v5.4s
-	WORD $0x6e24dd40 // fmul v0.4s, v10.4s, v4.4s
-	WORD $0x4e29cce1 // fmla v1.4s, v7.4s, v9.4s
-	WORD $0x4e28ccc0 // fmla v0.4s, v6.4s, v8.4s
+	WORD $0x6e25dd21 // fmul.4s v1, v9, v5
+	WORD $0x6e24dd00 // fmul.4s v0, v8, v4
+	WORD $0x6ea0f823 // fneg.4s v3, v1
+	WORD $0x4e2bcce3 // fmla.4s v3, v7, v11
+	WORD $0x6ea0f802 // fneg.4s v2, v0
+	WORD $0x4e2accc2 // fmla.4s v2, v6, v10
+	WORD $0x6e25dd61 // fmul.4s v1, v11, v5
+	WORD $0x6e24dd40 // fmul.4s v0, v10, v4
+	WORD $0x4e29cce1 // fmla.4s v1, v7, v9
+	WORD $0x4e28ccc0 // fmla.4s v0, v6, v8
 	FSTPQ (F3, F2), 448(R4)
 	FSTPQ (F1, F0), 480(R4)
 	ADD R8, R1, R1
@@ -8578,68 +8578,68 @@ group:
 	FLDPQ (R3), (F5, F8)
 	FLDPQ (R4), (F1, F0)
 	WORD $0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
-	WORD $0x4ea00804 // rev64 v4.4s, v0.4s
+	WORD $0x4ea00804 // rev64.4s v4, v0
 	WORD $0x6e014020 // ext v0.16b, v1.16b, v1.16b, #8
-	WORD $0x4ea00803 // rev64 v3.4s, v0.4s
+	WORD $0x4ea00803 // rev64.4s v3, v0
 	FLDPQ (R5), (F2, F0)
 	WORD $0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
-	WORD $0x4ea00801 // rev64 v1.4s, v0.4s
+	WORD $0x4ea00801 // rev64.4s v1, v0
 	WORD $0x6e024040 // ext v0.16b, v2.16b, v2.16b, #8
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e24d4f0 // fadd v16.4s, v7.4s, v4.4s
-	WORD $0x4e23d4cf // fadd v15.4s, v6.4s, v3.4s
-	WORD $0x4ea1d4ae // fsub v14.4s, v5.4s, v1.4s
-	WORD $0x4ea0d50d // fsub v13.4s, v8.4s, v0.4s
-	WORD $0x4ea4d4e7 // fsub v7.4s, v7.4s, v4.4s
-	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d504 // fadd v4.4s, v8.4s, v0.4s
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e24d4f0 // fadd.4s v16, v7, v4
+	WORD $0x4e23d4cf // fadd.4s v15, v6, v3
+	WORD $0x4ea1d4ae // fsub.4s v14, v5, v1
+	WORD $0x4ea0d50d // fsub.4s v13, v8, v0
+	WORD $0x4ea4d4e7 // fsub.4s v7, v7, v4
+	WORD $0x4ea3d4c6 // fsub.4s v6, v6, v3
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d504 // fadd.4s v4, v8, v0
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e21dca3 // fmul v3.4s, v5.4s, v1.4s
-	WORD $0x6e20dc82 // fmul v2.4s, v4.4s, v0.4s
+	WORD $0x6e21dca3 // fmul.4s v3, v5, v1
+	WORD $0x6e20dc82 // fmul.4s v2, v4, v0
 	FLDPQ (R6), (F1, F0)
-	WORD $0x6ea0f863 // fneg v3.4s, v3.4s
-	WORD $0x4e27cc23 // fmla v3.4s, v1.4s, v7.4s
-	WORD $0x6ea0f842 // fneg v2.4s, v2.4s
-	WORD $0x4e26cc02 // fmla v2.4s, v0.4s, v6.4s
+	WORD $0x6ea0f863 // fneg.4s v3, v3
+	WORD $0x4e27cc23 // fmla.4s v3, v1, v7
+	WORD $0x6ea0f842 // fneg.4s v2, v2
+	WORD $0x4e26cc02 // fmla.4s v2, v0, v6
 	FLDPQ 32(R6), (F1, F0)
-	WORD $0x6e21dceb // fmul v11.4s, v7.4s, v1.4s
-	WORD $0x6e20dcca // fmul v10.4s, v6.4s, v0.4s
+	WORD $0x6e21dceb // fmul.4s v11, v7, v1
+	WORD $0x6e20dcca // fmul.4s v10, v6, v0
 	FLDPQ (R6), (F1, F0)
-	WORD $0x4e25cc2b // fmla v11.4s, v1.4s, v5.4s
-	WORD $0x4e24cc0a // fmla v10.4s, v0.4s, v4.4s
+	WORD $0x4e25cc2b // fmla.4s v11, v1, v5
+	WORD $0x4e24cc0a // fmla.4s v10, v0, v4
 	WORD $0x4ea31c69 // mov v9.16b, v3.16b
-	WORD $0x4e30cd89 // fmla v9.4s, v12.4s, v16.4s
+	WORD $0x4e30cd89 // fmla.4s v9, v12, v16
 	WORD $0x4ea21c48 // mov v8.16b, v2.16b
-	WORD $0x4e2fcd88 // fmla v8.4s, v12.4s, v15.4s
-	WORD $0x6ea0f863 // fneg v3.4s, v3.4s
-	WORD $0x4e30cd83 // fmla v3.4s, v12.4s, v16.4s
-	WORD $0x6ea0f840 // fneg v0.4s, v2.4s
-	WORD $0x4e2fcd80 // fmla v0.4s, v12.4s, v15.4s
+	WORD $0x4e2fcd88 // fmla.4s v8, v12, v15
+	WORD $0x6ea0f863 // fneg.4s v3, v3
+	WORD $0x4e30cd83 // fmla.4s v3, v12, v16
+	WORD $0x6ea0f840 // fneg.4s v0, v2
+	WORD $0x4e2fcd80 // fmla.4s v0, v12, v15
 	WORD $0x4eab1d62 // mov v2.16b, v11.16b
 	WORD $0x4eaa1d41 // mov v1.16b, v10.16b
-	WORD $0x4e2ecd8b // fmla v11.4s, v12.4s, v14.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
-	WORD $0x4eaecd82 // fmls v2.4s, v12.4s, v14.4s
-	WORD $0x4eadcd81 // fmls v1.4s, v12.4s, v13.4s
+	WORD $0x4e2ecd8b // fmla.4s v11, v12, v14
+	WORD $0x4e2dcd8a // fmla.4s v10, v12, v13
+	WORD $0x4eaecd82 // fmls.4s v2, v12, v14
+	WORD $0x4eadcd81 // fmls.4s v1, v12, v13
 	WORD $0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
-	WORD $0x4ea00807 // rev64 v7.4s, v0.4s
+	WORD $0x4ea00807 // rev64.4s v7, v0
 	WORD $0x6e034060 // ext v0.16b, v3.16b, v3.16b, #8
-	WORD $0x4ea00806 // rev64 v6.4s, v0.4s
+	WORD $0x4ea00806 // rev64.4s v6, v0
 	WORD $0x6e014020 // ext v0.16b, v1.16b, v1.16b, #8
-	WORD $0x4ea00805 // rev64 v5.4s, v0.4s
+	WORD $0x4ea00805 // rev64.4s v5, v0
 	WORD $0x6e024040 // ext v0.16b, v2.16b, v2.16b, #8
-	WORD $0x4ea00804 // rev64 v4.4s, v0.4s
-	WORD $0x4e8b3923 // zip1 v3.4s, v9.4s, v11.4s
-	WORD $0x4e8a3902 // zip1 v2.4s, v8.4s, v10.4s
-	WORD $0x4e8b7921 // zip2 v1.4s, v9.4s, v11.4s
-	WORD $0x4e8a7900 // zip2 v0.4s, v8.4s, v10.4s
+	WORD $0x4ea00804 // rev64.4s v4, v0
+	WORD $0x4e8b3923 // zip1.4s v3, v9, v11
+	WORD $0x4e8a3902 // zip1.4s v2, v8, v10
+	WORD $0x4e8b7921 // zip2.4s v1, v9, v11
+	WORD $0x4e8a7900 // zip2.4s v0, v8, v10
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4e8538e3 // zip1 v3.4s, v7.4s, v5.4s
-	WORD $0x4e8438c2 // zip1 v2.4s, v6.4s, v4.4s
-	WORD $0x4e8578e1 // zip2 v1.4s, v7.4s, v5.4s
-	WORD $0x4e8478c0 // zip2 v0.4s, v6.4s, v4.4s
+	WORD $0x4e8538e3 // zip1.4s v3, v7, v5
+	WORD $0x4e8438c2 // zip1.4s v2, v6, v4
+	WORD $0x4e8578e1 // zip2.4s v1, v7, v5
+	WORD $0x4e8478c0 // zip2.4s v0, v6, v4
 	FSTPQ (F3, F1), (R1)
 	FSTPQ (F2, F0), 32(R1)
 	ADD $32, R2, R2
@@ -8667,86 +8667,86 @@ TEXT ·tangle(SB), NOSPLIT, $0-48
 group:
 	FLDPQ (R2), (F3, F2)
 	FLDPQ 32(R2), (F1, F0)
-	WORD $0x4e81186d // uzp1 v13.4s, v3.4s, v1.4s
-	WORD $0x4e801846 // uzp1 v6.4s, v2.4s, v0.4s
-	WORD $0x4e81586b // uzp2 v11.4s, v3.4s, v1.4s
-	WORD $0x4e80584a // uzp2 v10.4s, v2.4s, v0.4s
+	WORD $0x4e81186d // uzp1.4s v13, v3, v1
+	WORD $0x4e801846 // uzp1.4s v6, v2, v0
+	WORD $0x4e81586b // uzp2.4s v11, v3, v1
+	WORD $0x4e80584a // uzp2.4s v10, v2, v0
 	FLDPQ (R3), (F5, F4)
 	FLDPQ 32(R3), (F3, F0)
-	WORD $0x4e8318a2 // uzp1 v2.4s, v5.4s, v3.4s
-	WORD $0x4e801881 // uzp1 v1.4s, v4.4s, v0.4s
-	WORD $0x4e8358a9 // uzp2 v9.4s, v5.4s, v3.4s
-	WORD $0x4e805888 // uzp2 v8.4s, v4.4s, v0.4s
-	WORD $0x4ec639a7 // zip1 v7.2d, v13.2d, v6.2d
-	WORD $0x4ec679a6 // zip2 v6.2d, v13.2d, v6.2d
-	WORD $0x4eca3965 // zip1 v5.2d, v11.2d, v10.2d
-	WORD $0x4eca7964 // zip2 v4.2d, v11.2d, v10.2d
-	WORD $0x4ec27820 // zip2 v0.2d, v1.2d, v2.2d
-	WORD $0x4ea00803 // rev64 v3.4s, v0.4s
-	WORD $0x4ec23820 // zip1 v0.2d, v1.2d, v2.2d
-	WORD $0x4ea00802 // rev64 v2.4s, v0.4s
-	WORD $0x4ec97900 // zip2 v0.2d, v8.2d, v9.2d
-	WORD $0x4ea00801 // rev64 v1.4s, v0.4s
-	WORD $0x4ec93900 // zip1 v0.2d, v8.2d, v9.2d
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e23d4ef // fadd v15.4s, v7.4s, v3.4s
-	WORD $0x4e22d4c9 // fadd v9.4s, v6.4s, v2.4s
-	WORD $0x4ea1d4ae // fsub v14.4s, v5.4s, v1.4s
-	WORD $0x4ea0d48d // fsub v13.4s, v4.4s, v0.4s
-	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
-	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
-	WORD $0x4e21d4a8 // fadd v8.4s, v5.4s, v1.4s
-	WORD $0x4e20d487 // fadd v7.4s, v4.4s, v0.4s
+	WORD $0x4e8318a2 // uzp1.4s v2, v5, v3
+	WORD $0x4e801881 // uzp1.4s v1, v4, v0
+	WORD $0x4e8358a9 // uzp2.4s v9, v5, v3
+	WORD $0x4e805888 // uzp2.4s v8, v4, v0
+	WORD $0x4ec639a7 // zip1.2d v7, v13, v6
+	WORD $0x4ec679a6 // zip2.2d v6, v13, v6
+	WORD $0x4eca3965 // zip1.2d v5, v11, v10
+	WORD $0x4eca7964 // zip2.2d v4, v11, v10
+	WORD $0x4ec27820 // zip2.2d v0, v1, v2
+	WORD $0x4ea00803 // rev64.4s v3, v0
+	WORD $0x4ec23820 // zip1.2d v0, v1, v2
+	WORD $0x4ea00802 // rev64.4s v2, v0
+	WORD $0x4ec97900 // zip2.2d v0, v8, v9
+	WORD $0x4ea00801 // rev64.4s v1, v0
+	WORD $0x4ec93900 // zip1.2d v0, v8, v9
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e23d4ef // fadd.4s v15, v7, v3
+	WORD $0x4e22d4c9 // fadd.4s v9, v6, v2
+	WORD $0x4ea1d4ae // fsub.4s v14, v5, v1
+	WORD $0x4ea0d48d // fsub.4s v13, v4, v0
+	WORD $0x4ea3d4e3 // fsub.4s v3, v7, v3
+	WORD $0x4ea2d4c2 // fsub.4s v2, v6, v2
+	WORD $0x4e21d4a8 // fadd.4s v8, v5, v1
+	WORD $0x4e20d487 // fadd.4s v7, v4, v0
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e21dd04 // fmul v4.4s, v8.4s, v1.4s
-	WORD $0x6e20dce6 // fmul v6.4s, v7.4s, v0.4s
+	WORD $0x6e21dd04 // fmul.4s v4, v8, v1
+	WORD $0x6e20dce6 // fmul.4s v6, v7, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x4e23cc24 // fmla v4.4s, v1.4s, v3.4s
-	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4e23cc24 // fmla.4s v4, v1, v3
+	WORD $0x4e22cc06 // fmla.4s v6, v0, v2
 	FLDPQ 32(R4), (F1, F0)
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e21dc63 // fmul.4s v3, v3, v1
+	WORD $0x6e20dc42 // fmul.4s v2, v2, v0
 	FLDPQ (R4), (F1, F0)
-	WORD $0x6ea0f865 // fneg v5.4s, v3.4s
-	WORD $0x4e28cc25 // fmla v5.4s, v1.4s, v8.4s
-	WORD $0x6ea0f842 // fneg v2.4s, v2.4s
-	WORD $0x4e27cc02 // fmla v2.4s, v0.4s, v7.4s
+	WORD $0x6ea0f865 // fneg.4s v5, v3
+	WORD $0x4e28cc25 // fmla.4s v5, v1, v8
+	WORD $0x6ea0f842 // fneg.4s v2, v2
+	WORD $0x4e27cc02 // fmla.4s v2, v0, v7
 	WORD $0x4ea41c8b // mov v11.16b, v4.16b
-	WORD $0x4e2fcd8b // fmla v11.4s, v12.4s, v15.4s
+	WORD $0x4e2fcd8b // fmla.4s v11, v12, v15
 	WORD $0x4ea61cca // mov v10.16b, v6.16b
-	WORD $0x4e29cd8a // fmla v10.4s, v12.4s, v9.4s
-	WORD $0x6ea0f884 // fneg v4.4s, v4.4s
-	WORD $0x4e2fcd84 // fmla v4.4s, v12.4s, v15.4s
-	WORD $0x6ea0f8c3 // fneg v3.4s, v6.4s
-	WORD $0x4e29cd83 // fmla v3.4s, v12.4s, v9.4s
+	WORD $0x4e29cd8a // fmla.4s v10, v12, v9
+	WORD $0x6ea0f884 // fneg.4s v4, v4
+	WORD $0x4e2fcd84 // fmla.4s v4, v12, v15
+	WORD $0x6ea0f8c3 // fneg.4s v3, v6
+	WORD $0x4e29cd83 // fmla.4s v3, v12, v9
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 	WORD $0x4ea21c40 // mov v0.16b, v2.16b
-	WORD $0x6ea0f8a9 // fneg v9.4s, v5.4s
-	WORD $0x4eaecd89 // fmls v9.4s, v12.4s, v14.4s
-	WORD $0x6ea0f848 // fneg v8.4s, v2.4s
-	WORD $0x4eadcd88 // fmls v8.4s, v12.4s, v13.4s
-	WORD $0x6ea0f822 // fneg v2.4s, v1.4s
-	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
-	WORD $0x6ea0f801 // fneg v1.4s, v0.4s
-	WORD $0x4e2dcd81 // fmla v1.4s, v12.4s, v13.4s
+	WORD $0x6ea0f8a9 // fneg.4s v9, v5
+	WORD $0x4eaecd89 // fmls.4s v9, v12, v14
+	WORD $0x6ea0f848 // fneg.4s v8, v2
+	WORD $0x4eadcd88 // fmls.4s v8, v12, v13
+	WORD $0x6ea0f822 // fneg.4s v2, v1
+	WORD $0x4e2ecd82 // fmla.4s v2, v12, v14
+	WORD $0x6ea0f801 // fneg.4s v1, v0
+	WORD $0x4e2dcd81 // fmla.4s v1, v12, v13
 	WORD $0x6e034060 // ext v0.16b, v3.16b, v3.16b, #8
-	WORD $0x4ea00807 // rev64 v7.4s, v0.4s
+	WORD $0x4ea00807 // rev64.4s v7, v0
 	WORD $0x6e044080 // ext v0.16b, v4.16b, v4.16b, #8
-	WORD $0x4ea00806 // rev64 v6.4s, v0.4s
+	WORD $0x4ea00806 // rev64.4s v6, v0
 	WORD $0x6e014020 // ext v0.16b, v1.16b, v1.16b, #8
-	WORD $0x4ea00805 // rev64 v5.4s, v0.4s
+	WORD $0x4ea00805 // rev64.4s v5, v0
 	WORD $0x6e024040 // ext v0.16b, v2.16b, v2.16b, #8
-	WORD $0x4ea00804 // rev64 v4.4s, v0.4s
-	WORD $0x4e893963 // zip1 v3.4s, v11.4s, v9.4s
-	WORD $0x4e883942 // zip1 v2.4s, v10.4s, v8.4s
-	WORD $0x4e897961 // zip2 v1.4s, v11.4s, v9.4s
-	WORD $0x4e887940 // zip2 v0.4s, v10.4s, v8.4s
+	WORD $0x4ea00804 // rev64.4s v4, v0
+	WORD $0x4e893963 // zip1.4s v3, v11, v9
+	WORD $0x4e883942 // zip1.4s v2, v10, v8
+	WORD $0x4e897961 // zip2.4s v1, v11, v9
+	WORD $0x4e887940 // zip2.4s v0, v10, v8
 	FSTPQ (F3, F1), (R0)
 	FSTPQ (F2, F0), 32(R0)
-	WORD $0x4e8538e3 // zip1 v3.4s, v7.4s, v5.4s
-	WORD $0x4e8438c2 // zip1 v2.4s, v6.4s, v4.4s
-	WORD $0x4e8578e1 // zip2 v1.4s, v7.4s, v5.4s
-	WORD $0x4e8478c0 // zip2 v0.4s, v6.4s, v4.4s
+	WORD $0x4e8538e3 // zip1.4s v3, v7, v5
+	WORD $0x4e8438c2 // zip1.4s v2, v6, v4
+	WORD $0x4e8578e1 // zip2.4s v1, v7, v5
+	WORD $0x4e8478c0 // zip2.4s v0, v6, v4
 	FSTPQ (F3, F1), (R1)
 	FSTPQ (F2, F0), 32(R1)
 	ADD $64, R2, R2
@@ -8768,23 +8768,23 @@ TEXT ·product(SB), NOSPLIT, $0-32
 group:
 	FLDPQ (R1), (F7, F6)
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e812825 // trn1 v5.4s, v1.4s, v1.4s
-	WORD $0x4e802804 // trn1 v4.4s, v0.4s, v0.4s
+	WORD $0x4e812825 // trn1.4s v5, v1, v1
+	WORD $0x4e802804 // trn1.4s v4, v0, v0
 	FLDPQ (R2), (F1, F0)
-	WORD $0x4e816823 // trn2 v3.4s, v1.4s, v1.4s
-	WORD $0x4e806802 // trn2 v2.4s, v0.4s, v0.4s
-	WORD $0x4ea008e0 // rev64 v0.4s, v7.4s
-	WORD $0x4ea008c1 // rev64 v1.4s, v6.4s
-	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
-	WORD $0x6e22dc23 // fmul v3.4s, v1.4s, v2.4s
-	WORD $0x6ea0f801 // fneg v1.4s, v0.4s
-	WORD $0x4ea00800 // rev64 v0.4s, v0.4s
-	WORD $0x4e802822 // trn1 v2.4s, v1.4s, v0.4s
-	WORD $0x4e27cca2 // fmla v2.4s, v5.4s, v7.4s
-	WORD $0x6ea0f861 // fneg v1.4s, v3.4s
-	WORD $0x4ea00860 // rev64 v0.4s, v3.4s
-	WORD $0x4e802820 // trn1 v0.4s, v1.4s, v0.4s
-	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
+	WORD $0x4e816823 // trn2.4s v3, v1, v1
+	WORD $0x4e806802 // trn2.4s v2, v0, v0
+	WORD $0x4ea008e0 // rev64.4s v0, v7
+	WORD $0x4ea008c1 // rev64.4s v1, v6
+	WORD $0x6e23dc00 // fmul.4s v0, v0, v3
+	WORD $0x6e22dc23 // fmul.4s v3, v1, v2
+	WORD $0x6ea0f801 // fneg.4s v1, v0
+	WORD $0x4ea00800 // rev64.4s v0, v0
+	WORD $0x4e802822 // trn1.4s v2, v1, v0
+	WORD $0x4e27cca2 // fmla.4s v2, v5, v7
+	WORD $0x6ea0f861 // fneg.4s v1, v3
+	WORD $0x4ea00860 // rev64.4s v0, v3
+	WORD $0x4e802820 // trn1.4s v0, v1, v0
+	WORD $0x4e26cc80 // fmla.4s v0, v4, v6
 	FSTPQ (F2, F0), (R0)
 	ADD $32, R0, R0
 	ADD $32, R1, R1
@@ -8802,17 +8802,17 @@ TEXT ·scaleBy(SB), NOSPLIT, $0-20
 
 group:
 	FLDPQ (R0), (F1, F0)
-	WORD $0x6e21dd07 // fmul v7.4s, v8.4s, v1.4s
-	WORD $0x6e20dd06 // fmul v6.4s, v8.4s, v0.4s
+	WORD $0x6e21dd07 // fmul.4s v7, v8, v1
+	WORD $0x6e20dd06 // fmul.4s v6, v8, v0
 	FLDPQ 32(R0), (F1, F0)
-	WORD $0x6e21dd05 // fmul v5.4s, v8.4s, v1.4s
-	WORD $0x6e20dd04 // fmul v4.4s, v8.4s, v0.4s
+	WORD $0x6e21dd05 // fmul.4s v5, v8, v1
+	WORD $0x6e20dd04 // fmul.4s v4, v8, v0
 	FLDPQ 64(R0), (F1, F0)
-	WORD $0x6e21dd03 // fmul v3.4s, v8.4s, v1.4s
-	WORD $0x6e20dd02 // fmul v2.4s, v8.4s, v0.4s
+	WORD $0x6e21dd03 // fmul.4s v3, v8, v1
+	WORD $0x6e20dd02 // fmul.4s v2, v8, v0
 	FLDPQ 96(R0), (F1, F0)
-	WORD $0x6e21dd01 // fmul v1.4s, v8.4s, v1.4s
-	WORD $0x6e20dd00 // fmul v0.4s, v8.4s, v0.4s
+	WORD $0x6e21dd01 // fmul.4s v1, v8, v1
+	WORD $0x6e20dd00 // fmul.4s v0, v8, v0
 	FSTPQ (F7, F6), (R0)
 	FSTPQ (F5, F4), 32(R0)
 	FSTPQ (F3, F2), 64(R0)
