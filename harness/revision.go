@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,8 +14,9 @@ import (
 	"crossover/timings"
 )
 
-// since returns the run without the times of implementations that have another revision in a newer run, and without the sizes and
-// shapes that say nothing without them, see [thresholds.Since]. It also returns a line for each operation that has lost times.
+// since returns the run without the times of implementations that have another revision in a newer run and take other times now, and
+// without the sizes and shapes that say nothing without them, see [thresholds.Since]. It also returns a line for each operation that
+// has lost times.
 // Cases and shapes for which except returns true stay as they are.
 func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) {
 	out := *r
@@ -27,14 +29,16 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 		if now == nil || except(c.Name) {
 			continue
 		}
-		changed := r.Timings[c.Name].Changed(now.Revision)
-		out.Timings[c.Name] = thresholds.Since(r.Timings[c.Name], changed)
-		found.add(c.Operation, changed, r.Entry.RunOf(c).Created)
+		of := newer.caseNamed(c.Name)
+		leaveOut := func(set *timings.Set, measured time.Time) *timings.Set {
+			changes := set.Changes(now.Revision, holdsIn(of, set))
+			found.add(c.Operation, set, changes, measured)
+			return thresholds.Since(set, changes)
+		}
+		out.Timings[c.Name] = leaveOut(r.Timings[c.Name], r.Entry.RunOf(c).Created)
 		out.Earlier[c.Name] = slices.Clone(r.Earlier[c.Name])
 		for n, e := range c.Earlier {
-			changed := r.Earlier[c.Name][n].Changed(now.Revision)
-			out.Earlier[c.Name][n] = thresholds.Since(r.Earlier[c.Name][n], changed)
-			found.add(c.Operation, changed, r.Entry.EarlierRun(e).Created)
+			out.Earlier[c.Name][n] = leaveOut(r.Earlier[c.Name][n], r.Entry.EarlierRun(e).Created)
 		}
 	}
 	for k := range r.Entry.Operations {
@@ -44,36 +48,40 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 		if now == nil || except(name) {
 			continue
 		}
-		changed := r.Shapes[name].Changed(now.Revision)
-		out.Shapes[name] = thresholds.Since(r.Shapes[name], changed)
 		created := r.Entry.Created
 		if o.Created != nil {
 			created = *o.Created
 		}
-		found.add(o.Name, changed, created)
+		changes := r.Shapes[name].Changes(now.Revision, holdsIn(newer.caseNamed(name), r.Shapes[name]))
+		found.add(o.Name, r.Shapes[name], changes, created)
+		out.Shapes[name] = thresholds.Since(r.Shapes[name], changes)
 	}
 	return &out, found.lines()
 }
 
-// changes are the implementations of operations that have changed, and when their last times before that were measured.
+// changes are the implementations of operations whose times have changed, and when the last times before that were measured.
 type changes map[string]*change
 
 type change struct {
 	names []string
+	some  bool // of their times hold
 	last  time.Time
 }
 
-func (c changes) add(operation string, names []string, measured time.Time) {
-	if len(names) == 0 {
+// add notes the changes since a set was measured, as far as they concern it.
+func (c changes) add(operation string, set *timings.Set, since []timings.Change, measured time.Time) {
+	since = slices.DeleteFunc(slices.Clone(since), func(change timings.Change) bool { return !change.ConcernsAny(set) })
+	if len(since) == 0 {
 		return
 	}
 	if c[operation] == nil {
 		c[operation] = &change{}
 	}
 	of := c[operation]
-	for _, name := range names {
-		if !slices.Contains(of.names, name) {
-			of.names = append(of.names, name)
+	for _, change := range since {
+		of.some = of.some || change.Holds != nil && slices.ContainsFunc(set.Sizes(), change.Holds)
+		if !slices.Contains(of.names, change.Implementation) {
+			of.names = append(of.names, change.Implementation)
 		}
 	}
 	if measured.After(of.last) {
@@ -89,6 +97,9 @@ func (c changes) lines() []string {
 		if len(of.names) == 1 {
 			whose = "its"
 		}
+		if of.some {
+			whose = "some of " + whose
+		}
 		lines = append(lines, fmt.Sprintf("%s: %s changed since the run of %s: %s earlier times are left out",
 			operation, strings.Join(of.names, ", "), of.last.Format(time.DateOnly), whose))
 	}
@@ -101,7 +112,36 @@ func sameAs(other, set *timings.Set) *timings.Set {
 	if other == nil {
 		return set
 	}
-	return set.Without(set.Changed(other.Revision))
+	return set.Without(set.Changes(other.Revision, nil))
+}
+
+// caseNamed returns the case of the run, or of one of its spaces, with a name. It returns nil if there is none.
+func (r *Run) caseNamed(name string) *kernels.Case {
+	for i := range r.cases {
+		if r.cases[i].Name == name {
+			return &r.cases[i]
+		}
+	}
+	for _, s := range r.Spaces {
+		if s.Case.Name == name {
+			return &s.Case
+		}
+	}
+	return nil
+}
+
+// holdsIn returns a function that reports whether the times of an implementation in a set hold at a size though it has changed, or
+// nil if there is no case that knows.
+func holdsIn(c *kernels.Case, set *timings.Set) func(implementation string, size int) bool {
+	if c == nil {
+		return nil
+	}
+	return func(implementation string, size int) bool {
+		if values, found := set.Shapes[size]; found {
+			return c.HoldsAt(implementation, set.Revisions[implementation], values)
+		}
+		return c.Holds(implementation, set.Revisions[implementation], size)
+	}
 }
 
 // revisionOf returns the revision that a case of this program has of an implementation.
@@ -116,13 +156,29 @@ func revisionOf(c *kernels.Case) func(implementation string) (revision int, know
 	}
 }
 
+// holdsOn reports whether all times of an implementation on a line hold that it took at an earlier revision, as far as sizes all over
+// the line tell. Of the shapes of a space it is not known.
+func holdsOn(c *kernels.Case, implementation string, revision int) bool {
+	if c.Shape != nil {
+		return false
+	}
+	const steps = 64
+	low, high := float64(c.Axis.Min), float64(c.Axis.Max)
+	for i := range steps + 1 {
+		if !c.Holds(implementation, revision, c.Axis.Nearest(int(math.Round(low*math.Pow(high/low, float64(i)/steps))))) {
+			return false
+		}
+	}
+	return true
+}
+
 // changedSince returns why nothing can be said of choices that rest on recorded times: an implementation that competed has
-// changed since. It returns "" if none has.
+// changed since, and takes other times. It returns "" if none has.
 func changedSince(recorded []calibration.Implementation, c *kernels.Case) string {
 	now := revisionOf(c)
 	var names []string
 	for _, i := range recorded {
-		if revision, known := now(i.Name); known && i.Excluded == "" && revision != i.Revision {
+		if revision, known := now(i.Name); known && i.Excluded == "" && revision != i.Revision && !holdsOn(c, i.Name, i.Revision) {
 			names = append(names, i.Name)
 		}
 	}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -80,6 +81,66 @@ func TestJoinLeavesOutTimesOfOtherRevisions(t *testing.T) {
 		if set := next.Earlier["sum"][k]; e.Samples != set.Digest() || e.Blocks != len(set.Blocks) {
 			t.Errorf("earlier run %d: the entry names other samples", k)
 		}
+	}
+}
+
+// A change that concerns some sizes and shapes leaves the others, which are of the new revision then.
+func TestJoinLeavesOutTimesThatHaveChanged(t *testing.T) {
+	none := func(string) bool { return false }
+	const greatest = 200 // that the change concerns
+	concerns := func(s kernels.Shape) bool { return s[0] <= greatest && s[1] <= 2 }
+	op := &kernels.Op[struct{}]{Name: "sum", Axes: []kernels.Axis{{Name: "n", Min: 1, Max: 1 << 20}, {Name: "m", Min: 1, Max: 99}},
+		Lines: []kernels.Line{{Axis: kernels.Axis{Name: "n", Min: 1, Max: 1 << 20}, At: func(n int) kernels.Shape { return kernels.Shape{n, 1} }}},
+		Work:  func(kernels.Shape, string) kernels.Work { return kernels.Work{} },
+		By: []kernels.Makers[struct{}]{kernels.RevisedAt(1, concerns, kernels.Named("c", func(*kernels.Backends, struct{}) (kernels.Runner, error) {
+			return nil, nil
+		}))}}
+	newer := shaped(2, 400, 1)
+	newer.cases = op.Cases(&kernels.Backends{})
+	newer.cases[0].Name = "sum"
+	newer.cases[0].Implementations[0].Probe = func() error { return errors.New("it need not be in all runs") }
+	older := shaped(1, 300, 0)
+	sizes := older.Timings["sum"].Sizes()
+	j := Join(older, newer, none, none)
+	if want := []string{"sum: c changed since the run of 2026-01-01: some of its earlier times are left out"}; !slices.Equal(j.Changes, want) {
+		t.Errorf("%q is said, want %q", j.Changes, want)
+	}
+	var left []int
+	for _, size := range sizes {
+		if size > greatest {
+			left = append(left, size)
+		}
+	}
+	earlier := j.Earlier["sum"][0]
+	if got := earlier.Sizes(); len(left) == 0 || len(left) == len(sizes) || !slices.Equal(got, left) || earlier.Revisions["c"] != 1 {
+		t.Errorf("of sizes %v, %v are left, of revision %d, want %v of 1", sizes, got, earlier.Revisions["c"], left)
+	}
+	newer.Before = older
+	if before := newer.before(&newer.cases[0]); len(before) != 1 || !slices.Equal(before[0].Sizes(), left) {
+		t.Errorf("a planner knows %v of sizes %v, want %v", before, sizes, left)
+	}
+	space := op.Space(&kernels.Backends{}, kernels.Caller)
+	if known := len(newer.shapesBefore(space).Sizes()); known != 2 {
+		t.Errorf("a planner knows %d shapes, want 2", known)
+	}
+	unconcerned := shaped(1, 300, 0)
+	unconcerned.Timings["sum"].Blocks = slices.DeleteFunc(unconcerned.Timings["sum"].Blocks, func(b timings.Block) bool { return b.Size <= greatest })
+	unconcerned.Shapes["sum"].Blocks = unconcerned.Shapes["sum"].Blocks[2:]
+	if j := Join(unconcerned, newer, none, none); len(j.Changes) != 0 {
+		t.Errorf("%q is said of a run that the change does not concern", j.Changes)
+	}
+	// Shapes 1×1 to 1×4 of the older run: those of one and two columns have changed.
+	if got := timesOf(j.Shapes["sum"]); !reflect.DeepEqual(got, []int{6, 6, 6}) {
+		t.Errorf("shapes have times %v, want 6 each", got)
+	}
+	// The choices on a line that a change does not concern can still be checked.
+	recorded := []calibration.Implementation{{Name: "c"}}
+	c := newer.cases[0]
+	if changedSince(recorded, &c) == "" {
+		t.Error("the line has changed, and nothing is said")
+	}
+	if c.Axis.Min = greatest + 1; changedSince(recorded, &c) != "" {
+		t.Errorf("%s, though nothing on the line has changed", changedSince(recorded, &c))
 	}
 }
 

@@ -117,16 +117,21 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	for _, name := range s.Case.Axes {
 		of.Axes = append(of.Axes, calibration.Axis{Name: name})
 	}
-	before := &timings.Set{}
-	if r.Before != nil && r.Before.Shapes[s.Case.Name] != nil && slices.Equal(r.Before.Shapes[s.Case.Name].Axes, s.Case.Axes) {
-		before = r.Before.Shapes[s.Case.Name]
-	}
-	before = thresholds.Since(before, before.Changed(revisionOf(&s.Case)))
+	before := r.shapesBefore(s)
 	p.Know(knownShapes(before), func(implementations []string) []surfaces.Point {
 		earlier := thinned(surfaces.Points(before.For(implementations), before.Shape), mostKnown)
 		return slices.Concat(earlier, r.pointsOfCases(of, implementations))
 	})
 	return p
+}
+
+// shapesBefore returns the timings of a space's shapes by earlier runs, without times of implementations that have changed since.
+func (r *Run) shapesBefore(s *kernels.Space) *timings.Set {
+	if r.Before == nil || r.Before.Shapes[s.Case.Name] == nil || !slices.Equal(r.Before.Shapes[s.Case.Name].Axes, s.Case.Axes) {
+		return &timings.Set{}
+	}
+	before := r.Before.Shapes[s.Case.Name]
+	return thresholds.Since(before, before.Changes(revisionOf(&s.Case), holdsIn(&s.Case, before)))
 }
 
 // knownShapes returns how many shapes of earlier runs count as known. That is at most leftOutAt times the number of shapes at

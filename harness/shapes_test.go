@@ -391,7 +391,7 @@ func TestKnownShapes(t *testing.T) {
 	if n := knownShapes(set); n != 30 {
 		t.Errorf("%d shapes are known, want 30", n)
 	}
-	if n := knownShapes(set.Without([]string{"go-parallel"})); n != 0 {
+	if n := knownShapes(set.Without([]timings.Change{{Implementation: "go-parallel"}})); n != 0 {
 		t.Errorf("without the times of one that changed %d shapes are known", n)
 	}
 	set.Blocks[4].Seconds[2], set.Blocks = 20, set.Blocks[:6]

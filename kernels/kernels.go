@@ -21,6 +21,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -89,6 +90,8 @@ type Implementation struct {
 	// revision by [Revised].
 	Revision int
 
+	partly []partly // changes that concern some shapes only: see [RevisedAt]
+
 	// Probe returns nil if the implementation can run here, and otherwise an error of one line that says what is missing and
 	// how to install it. If Probe is nil, the implementation can always run.
 	Probe func() error
@@ -96,6 +99,27 @@ type Implementation struct {
 	// Version returns the name and the version of the library behind the implementation. It is called only after Probe
 	// returned nil. It may be nil, as for our own code.
 	Version func() string
+}
+
+// partly is a change that concerns some shapes only.
+type partly struct {
+	revision int // that the change made
+	concerns func(s Shape) bool
+}
+
+// Holds reports whether a call at a shape takes the time that it took at an earlier revision, because no change since then concerns
+// the shape.
+func (i Implementation) Holds(revision int, s Shape) bool {
+	if revision > i.Revision {
+		return false
+	}
+	for r := revision + 1; r <= i.Revision; r++ {
+		at := slices.IndexFunc(i.partly, func(p partly) bool { return p.revision == r })
+		if at < 0 || i.partly[at].concerns(s) {
+			return false
+		}
+	}
+	return true
 }
 
 // Missing returns nil if the implementation can run here, and otherwise an error that says what is missing.
@@ -158,6 +182,7 @@ type Case struct {
 	// other implementations it does nothing. Several goroutines may call it at a time. It is nil for modelled cases.
 	Compile func(size int, implementation string) error
 
+	at      func(size int) Shape // nil for modelled cases
 	placed  func(p Placement) Case
 	program func(p Problem, implementation string) (Call, error) // nil if no typed plan is known
 	// onProcessor says that no typed plan runs on a GPU.
@@ -166,6 +191,22 @@ type Case struct {
 	// Problem makes the problem of the case at one size. It allocates, so call it before timing starts. Audio operations
 	// take their samples from in. The others use seeded noise.
 	Problem func(size int, in Input) Problem
+}
+
+// Holds reports whether a call at a size takes the time that an implementation took at an earlier revision: see
+// [Implementation.Holds]. It is for cases of a line.
+func (c *Case) Holds(implementation string, revision, size int) bool {
+	return c.at != nil && c.holds(implementation, revision, c.at(size))
+}
+
+// HoldsAt is [Case.Holds] at a shape, which is given by the values of its axes.
+func (c *Case) HoldsAt(implementation string, revision int, values []int) bool {
+	var s Shape
+	return copy(s[:], values) == len(values) && c.holds(implementation, revision, s)
+}
+
+func (c *Case) holds(implementation string, revision int, s Shape) bool {
+	return slices.ContainsFunc(c.Implementations, func(i Implementation) bool { return i.Name == implementation && i.Holds(revision, s) })
 }
 
 // Placed returns the case with its data in another placement.

@@ -3,6 +3,7 @@ package kernels
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"crossover/native/openblas"
@@ -192,6 +193,27 @@ func Revised[P any](revision int, makers Makers[P], names ...string) Makers[P] {
 			if len(names) == 0 || slices.Contains(names, all[i].Name) {
 				all[i].Revision += revision
 			}
+		}
+		return all
+	}
+}
+
+// RevisedAt returns the implementations of makers with a revision that is raised by 1, by a change that concerns only the shapes for
+// which concerns returns true. What was measured at others holds. revision is the raised one. A later change raises it further and
+// comes around this one. RevisedAt panics if an implementation has another revision, which is a mistake in a declaration.
+//
+// A change within, such as one of the pool, would change the number. Then the declaration is wrong, and becomes one of [Revised].
+func RevisedAt[P any](revision int, concerns func(s Shape) bool, makers Makers[P], names ...string) Makers[P] {
+	return func(b *Backends, op *Op[P]) []Maker[P] {
+		all := makers(b, op)
+		for i := range all {
+			if len(names) > 0 && !slices.Contains(names, all[i].Name) {
+				continue
+			}
+			if all[i].Revision++; all[i].Revision != revision {
+				panic(fmt.Sprintf("kernels: %s of %s has revision %d, which is declared as %d", all[i].Name, op.Name, all[i].Revision, revision))
+			}
+			all[i].partly = append(all[i].partly, partly{revision, concerns})
 		}
 		return all
 	}

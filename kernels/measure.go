@@ -49,6 +49,7 @@ func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 		}
 		c.Implementations = append(c.Implementations, i)
 	}
+	c.at = line.At
 	c.Compile = func(size int, implementation string) error { return o.compile(b, line.At(size), implementation) }
 	problem := func(p Placement) func(size int, in Input) Problem {
 		return func(size int, in Input) Problem { return o.Problem(b, line.At(size), p, in) }

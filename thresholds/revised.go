@@ -107,21 +107,23 @@ func distanceAt(known map[int]float64, size int) float64 {
 	return of
 }
 
-// Since returns the samples of a case or of shapes without the times of some implementations, which have changed since. It also
-// leaves out the sizes at which one of these was near the fastest one. The best of the rest would count as the best of all there,
-// and a planner would take the sizes for known.
-func Since(set *timings.Set, changed []string) *timings.Set {
-	if len(changed) == 0 {
+// Since returns the samples of a case or of shapes without the times of implementations that have changed since. It also leaves out
+// the sizes at which one of these was near the fastest one. The best of the rest would count as the best of all there, and a planner
+// would take the sizes for known.
+func Since(set *timings.Set, changes []timings.Change) *timings.Set {
+	if len(changes) == 0 {
 		return set
 	}
 	least := map[int]float64{}
-	for _, name := range changed {
-		lower(least, distances(set, name))
+	for i := range changes {
+		of := distances(set, changes[i].Implementation)
+		maps.DeleteFunc(of, func(size int, _ float64) bool { return !changes[i].Concerns(size) })
+		lower(least, of)
 	}
 	part := *set
 	part.Blocks = slices.DeleteFunc(slices.Clone(set.Blocks), func(b timings.Block) bool {
 		d, timed := least[b.Size]
 		return timed && d <= near
 	})
-	return part.Without(changed)
+	return part.Without(changes)
 }

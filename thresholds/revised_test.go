@@ -110,7 +110,8 @@ func TestShapesBeforeARevision(t *testing.T) {
 			Size: size, Twin: -1, Seconds: seconds, Iterations: make([]int, 3), Positions: make([]int, 3), GPU: make([]timings.GPUTimes, 3),
 		})
 	}
-	part := Since(set, []string{"go-parallel"})
+	all := []timings.Change{{Implementation: "go-parallel"}}
+	part := Since(set, all)
 	if sizes := part.Sizes(); !slices.Equal(sizes, []int{3, 4}) || len(part.Shapes) != 2 {
 		t.Errorf("shapes %v are left, want 3 and 4", sizes)
 	}
@@ -122,8 +123,18 @@ func TestShapesBeforeARevision(t *testing.T) {
 	if same := Since(set, nil); same != set {
 		t.Error("nothing has changed, and it is another set")
 	}
+	some := []timings.Change{{Implementation: "go-parallel", Revision: 1, Holds: func(size int) bool { return size < 2 || size == 4 }}}
+	part = Since(set, some)
+	if sizes := part.Sizes(); !slices.Equal(sizes, []int{1, 3, 4}) || part.Revisions["go-parallel"] != 1 {
+		t.Errorf("after a change at 2 and 3, shapes %v are left, of revision %d", sizes, part.Revisions["go-parallel"])
+	}
+	for _, b := range part.Blocks {
+		if b.Timed(1) != (b.Size == 1) {
+			t.Errorf("after a change at 2 and 3, shape %d has %v", b.Size, b.Seconds)
+		}
+	}
 	set.Shapes = nil // a case
-	if sizes := Since(set, []string{"go-parallel"}).Sizes(); !slices.Equal(sizes, []int{3, 4}) {
+	if sizes := Since(set, all).Sizes(); !slices.Equal(sizes, []int{3, 4}) {
 		t.Errorf("sizes %v of a case are left, want 3 and 4", sizes)
 	}
 }

@@ -26,40 +26,62 @@ func (s *Set) SetRevision(implementation string, revision int) {
 	s.Revisions[implementation] = revision
 }
 
-// Changed returns the implementations of which the set has times of another revision than that of now. now also says whether
-// an implementation is known at all. Others have not changed.
-func (s *Set) Changed(now func(implementation string) (revision int, known bool)) []string {
-	var names []string
-	for _, name := range s.Implementations {
-		revision, known := now(name)
-		if known && revision != s.Revisions[name] && s.Knows(name) {
-			names = append(names, name)
-		}
-	}
-	return names
+// Change says that an implementation has another revision now than in a set.
+type Change struct {
+	Implementation string
+	Revision       int // that it has now
+	// Holds reports whether the set's times at a size hold all the same. Nil stands for none.
+	Holds func(size int) bool
 }
 
-// Without returns the set without the times of some implementations. Blocks in which that leaves a single implementation are
-// left out, because nothing can be compared there.
-func (s *Set) Without(names []string) *Set {
-	if len(names) == 0 {
+// Concerns reports whether calls at a size take another time now.
+func (c *Change) Concerns(size int) bool { return c.Holds == nil || !c.Holds(size) }
+
+// ConcernsAny reports whether calls at a size at which the set has timed the implementation take another time now.
+func (c *Change) ConcernsAny(s *Set) bool {
+	i := slices.Index(s.Implementations, c.Implementation)
+	return i >= 0 && slices.ContainsFunc(s.Blocks, func(b Block) bool { return b.Timed(i) && c.Concerns(b.Size) })
+}
+
+// Changes returns how the implementations of which the set has times have changed until now. now returns the revision of one, and
+// whether it is known at all. Others have not changed. holds reports whether times at a size hold all the same, and may be nil.
+func (s *Set) Changes(now func(implementation string) (revision int, known bool), holds func(implementation string, size int) bool) []Change {
+	var changes []Change
+	for _, name := range s.Implementations {
+		revision, known := now(name)
+		if !known || revision == s.Revisions[name] || !s.Knows(name) {
+			continue
+		}
+		change := Change{Implementation: name, Revision: revision}
+		if holds != nil {
+			change.Holds = func(size int) bool { return holds(name, size) }
+		}
+		changes = append(changes, change)
+	}
+	return changes
+}
+
+// Without returns the set without the times that have changed. Those that hold are of the revision of now. Blocks in which that
+// leaves a single implementation are left out, because nothing can be compared there.
+func (s *Set) Without(changes []Change) *Set {
+	if len(changes) == 0 {
 		return s
 	}
 	out := *s
-	out.Blocks, out.Revisions, out.Divides = nil, nil, nil
-	for name, revision := range s.Revisions {
-		if !slices.Contains(names, name) {
-			out.SetRevision(name, revision)
-		}
-	}
-	for name, size := range s.Divides {
-		if !slices.Contains(names, name) {
-			out.SetDivides(name, size)
-		}
-	}
+	out.Blocks, out.Revisions, out.Divides = nil, maps.Clone(s.Revisions), maps.Clone(s.Divides)
 	for _, b := range s.Blocks {
-		if b = b.without(s.Implementations, names); b.timed() > 0 {
+		if b = b.without(s.Implementations, changes); b.timed() > 0 {
 			out.Blocks = append(out.Blocks, b)
+		}
+	}
+	for i := range changes {
+		c := &changes[i]
+		delete(out.Revisions, c.Implementation)
+		if out.Knows(c.Implementation) {
+			out.SetRevision(c.Implementation, c.Revision)
+		}
+		if c.ConcernsAny(s) {
+			delete(out.Divides, c.Implementation)
 		}
 	}
 	if s.Shapes != nil {
@@ -71,11 +93,12 @@ func (s *Set) Without(names []string) *Set {
 	return &out
 }
 
-// without returns the block without the times of some of the implementations, or the zero value if that leaves a single one.
-func (b Block) without(implementations, names []string) Block {
+// without returns the block without the times that have changed, or the zero value if that leaves a single one.
+func (b Block) without(implementations []string, changes []Change) Block {
 	changed := false
-	for i, name := range implementations {
-		if !b.Timed(i) || !slices.Contains(names, name) {
+	for k := range changes {
+		i := slices.Index(implementations, changes[k].Implementation)
+		if i < 0 || !b.Timed(i) || !changes[k].Concerns(b.Size) {
 			continue
 		}
 		if !changed {

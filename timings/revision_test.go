@@ -62,10 +62,10 @@ func TestDividedSizesInTheFile(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("read back differs (-want +got):\n%s", diff)
 	}
-	if part := want.Without([]string{"go"}); part.Divides != nil {
+	if part := want.Without([]Change{{Implementation: "go"}}); part.Divides != nil {
 		t.Errorf("without the times of go it divides %v", part.Divides)
 	}
-	if part := want.Without([]string{"cuda/direct"}).For([]string{"go"}); part.Divides["go"] != 4096 {
+	if part := want.Without([]Change{{Implementation: "cuda/direct"}}).For([]string{"go"}); part.Divides["go"] != 4096 {
 		t.Errorf("without other times it divides %v", part.Divides)
 	}
 	if want.SetDivides("go", 0); len(want.Divides) != 0 {
@@ -106,12 +106,19 @@ func TestChanged(t *testing.T) {
 		"without times": {map[string]int{"cuda/direct": 3, "metal": 1}, nil},
 	} {
 		now.Revisions = c.revisions
-		if got := s.Changed(now.Revision); !slices.Equal(got, c.want) {
+		var got []string
+		for _, change := range s.Changes(now.Revision, nil) {
+			got = append(got, change.Implementation)
+			if change.Revision != c.revisions[change.Implementation] || !change.Concerns(1) {
+				t.Errorf("%s: %+v, want revision %d for all sizes", name, change, c.revisions[change.Implementation])
+			}
+		}
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	now.Implementations, now.Revisions = []string{"go"}, nil
-	if got := s.Changed(now.Revision); got != nil {
+	if got := s.Changes(now.Revision, nil); got != nil {
 		t.Errorf("%v changed, which is not known now", got)
 	}
 }
@@ -130,17 +137,56 @@ func TestWithout(t *testing.T) {
 	if s.Without(nil) != s {
 		t.Error("a set without nothing is another one")
 	}
-	got := s.Without([]string{"fftw"})
+	got := s.Without([]Change{{Implementation: "fftw"}})
 	if len(got.Blocks) != 1 || got.Blocks[0].Timed(1) || !got.Blocks[0].Timed(0) || !got.Blocks[0].Timed(2) || got.Blocks[0].Twin != -1 {
 		t.Errorf("without fftw the blocks are %+v, want the first one with go and cuda", got.Blocks)
 	}
 	if !cmp.Equal(got.Revisions, map[string]int{"go": 1}) || len(got.Shapes) != 1 || len(got.Implementations) != 3 {
 		t.Errorf("revisions %v, %d shapes, implementations %v", got.Revisions, len(got.Shapes), got.Implementations)
 	}
-	if got = s.Without([]string{"cuda"}); len(got.Blocks) != 4 {
+	if got = s.Without([]Change{{Implementation: "cuda"}}); len(got.Blocks) != 4 {
 		t.Errorf("without cuda there are %d blocks, want 4: three have lost nothing", len(got.Blocks))
 	}
 	if s.Digest() != before || len(s.Shapes) != 2 || len(s.Revisions) != 2 {
+		t.Error("the set itself was changed")
+	}
+}
+
+// A change that concerns some sizes leaves the times at the others, which are of the new revision then. If none are left, the set
+// has no revision of the implementation. Where calls are divided is known only if no time has changed.
+func TestWithoutTimesAtSomeSizes(t *testing.T) {
+	s := shapesSet([]string{"go", "fftw", "cuda"}, []int{1, 10}, []int{2, 20})
+	s.Revisions = map[string]int{"go": 1, "fftw": 2}
+	s.SetDivides("fftw", 7)
+	sizes := s.Sizes()
+	for name, c := range map[string]struct {
+		holds    func(size int) bool
+		left     []int // sizes with times of fftw
+		revision int
+		divides  int
+	}{
+		"at one size": {func(size int) bool { return size == sizes[1] }, sizes[1:], 5, 0},
+		"everywhere":  {func(int) bool { return false }, nil, 0, 0},
+		"nowhere":     {func(int) bool { return true }, sizes, 5, 7},
+	} {
+		changes := s.Changes(func(name string) (int, bool) {
+			return map[string]int{"go": 1, "fftw": 5}[name], true
+		}, func(name string, size int) bool { return name == "fftw" && c.holds(size) })
+		if len(changes) != 1 || changes[0].ConcernsAny(s) != (len(c.left) < len(sizes)) {
+			t.Fatalf("%s: the changes are %+v", name, changes)
+		}
+		got := s.Without(changes)
+		var left []int
+		for _, size := range got.Sizes() {
+			if slices.ContainsFunc(got.At(size), func(b Block) bool { return b.Timed(1) }) {
+				left = append(left, size)
+			}
+		}
+		if !slices.Equal(left, c.left) || got.Revisions["fftw"] != c.revision || got.Divides["fftw"] != c.divides || got.Revisions["go"] != 1 {
+			t.Errorf("%s: times at %v, revisions %v, divides %v, want times at %v, revision %d, divides %d", name, left, got.Revisions, got.Divides, c.left, c.revision, c.divides)
+		}
+	}
+	if s.Revisions["fftw"] != 2 || s.Divides["fftw"] != 7 {
 		t.Error("the set itself was changed")
 	}
 }
