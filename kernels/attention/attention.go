@@ -23,6 +23,7 @@ import (
 	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/matmul/gemm"
 )
 
 // Params are what all calls of a plan have in common.
@@ -133,12 +134,15 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Judged:  func(p Params, s kernels.Shape) (line, size int) { return 0, p.edge(s[steps], s[keys]) },
 	Growing: &kernels.Growing[Params]{Axis: keys, Append: appendGrowing},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(3, kernels.OverRows(inGo)), // other numbers of values are added up at a time
+		// Products with the values of a few queries are thin.
+		kernels.RevisedAt(4, thin, kernels.RevisedAt(6, thin, kernels.Revised(3, kernels.OverRows(inGo)), "go-parallel"), "go"),
 		byOpenBLAS(),
 		kernels.Framework("", kernels.OnOneCore(byAccelerate)),
 		kernels.KernelText("", appendHeads),
 	},
 })
+
+func thin(s kernels.Shape) bool { return gemm.Thin(s[steps], s[width]) }
 
 // edge returns the number of steps at which the case has as many products.
 func (p Params) edge(steps, keys int) int {

@@ -111,15 +111,18 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
-		kernels.Revised(4, kernels.InGo( // with few rows, other numbers of terms are added up at a time
+		kernels.RevisedAt(5, thin, kernels.RevisedAt(7, thin, kernels.Revised(4, kernels.InGo( // kernels for thin products
 			func(p Params) kernels.Runner { return own{p, gemm.NewSerial()} },
-			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} })),
+			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} },
+		)), "go-parallel"), "go"),
 		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return library{p, threads} }),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
 		kernels.Revised(1, kernels.KernelText("", appendProduct)), // places are known when it is compiled
 		kernels.VendorGEMM("", newVendor),
 	},
 })
+
+func thin(s kernels.Shape) bool { return gemm.Thin(s[rows], s[columns]) }
 
 // stored returns the dimensions of a rows×columns matrix as it lies in memory.
 func stored(transposed bool, rows, columns int) []int {

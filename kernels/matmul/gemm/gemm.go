@@ -9,7 +9,8 @@
 // A product is cut to fit the caches. A panel of 16 columns of B stays in the first-level cache, and a block of rows of A in
 // the second-level cache. A kernel (AVX2 and FMA, AVX-512, NEON, or Go) computes tiles of 6×16 or 12×16 sums in registers. Panels
 // are copied first, so that a kernel reads one piece of memory from its beginning to its end. A narrow product has few columns, or
-// few rows and a B that is stored as its transpose. Other kernels compute its elements as dot products of rows and columns.
+// few rows and a B that is stored as its transpose. Other kernels compute its elements as dot products of rows and columns. A thin
+// product has few rows and a B that lies as it is. Kernels read B where it lies, in long pieces of its rows.
 //
 // Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008; F. Van Zee,
 // R. van de Geijn, BLIS, ACM TOMS 41(3), 2015.
@@ -77,6 +78,7 @@ type product struct {
 	m, k, n       int
 	add           bool
 	part          bool      // of a larger product
+	thin          bool      // see isThin
 	turnedA       bool      // a is k×m
 	turnedB       bool      // b is n×k
 	alpha, beta   float32   // of A·B, and of before
@@ -97,9 +99,8 @@ func (p *product) unpacked() bool {
 // fit into the second-level cache. A processor notices a few rows that are read from their beginning to their end, and fetches ahead.
 // The depth of a part depends on nothing that a division changes.
 //
-// On an EPYC of family 25, model 1, one row by 2048×1679 took 3.6 ms (3.2 to 4.0) with a depth of 32, 3.5 with 128, and 2.1 (1.8 to 2.7)
-// with 16 if B was in memory, and 2.9, 3.3 and 0.75 ms if the third-level cache had it. 12 rows by 1024×16 took 16, 11 and 23 µs. On one
-// core of a Xeon of family 6, model 207, one row by 2048×2048 took 132, 191 and 135 µs, and 12 rows by 1024×16 took 4.9, 4.2 and 7.3.
+// On an EPYC of family 25, model 1, 12 rows by 1024×16 took 16 µs with a depth of 32, 11 with 128 and 23 with 16. On one core of a Xeon
+// of family 6, model 207, they took 4.9, 4.2 and 7.3.
 func (p *product) fewDepth() int {
 	const long, page, secondLevel = 512, 1024, 1 << 18 // values
 	switch {
@@ -201,8 +202,12 @@ func (m *Multiplier) run(p product) {
 		p.depth = p.fewDepth()
 	}
 	m.dots(&p)
+	p.thin = p.isThin()
 	m.product = p
 	m.product.divide()
+	if p.thin {
+		m.product.depth = m.product.thinDepth()
+	}
 	parts := ceilDiv(p.m, m.product.rows) * m.product.across
 	if parts == 1 {
 		m.product.Do(0, 0, 1)
@@ -239,7 +244,11 @@ func (p *product) divide() {
 	down := int(math.Round(math.Sqrt(float64(want) * float64(p.m) / float64(p.n))))
 	down = min(max(1, down), want, ceilDiv(p.m, tileRows))
 	p.rows = roundUp(ceilDiv(p.m, down), tileRows)
-	p.columns = roundUp(ceilDiv(p.n, ceilDiv(want, down)), tileColumns)
+	unit := tileColumns
+	if p.thin && p.m <= 3 {
+		unit = leastThinColumns // as many as a kernel multiplies at a time
+	}
+	p.columns = roundUp(ceilDiv(p.n, ceilDiv(want, down)), unit)
 	p.across = ceilDiv(p.n, p.columns)
 }
 

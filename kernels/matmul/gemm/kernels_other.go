@@ -9,6 +9,10 @@ func multiply(c []float32, rowC int, a, b []float32, rowB, nextB, rows, terms, p
 	multiplyGo(c, rowC, a, b, rowB, nextB, rows, terms, panels, add)
 }
 
+func multiplyThin(c []float32, rowC int, a, b []float32, rowB, rows, terms, panels int, add bool) {
+	multiplyThinGo(c, rowC, a, b, rowB, rows, terms, panels, add)
+}
+
 func dot(c []float32, rowC int, x []float32, rowX int, y []float32, rowY, rows, terms, groups int, add bool) {
 	dotGo(c, rowC, x, rowX, y, rowY, rows, terms, groups, add)
 }

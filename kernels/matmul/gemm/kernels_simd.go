@@ -8,15 +8,20 @@ type kernel func(c *float32, rowC int, a, b *float32, rowB, nextB, terms, panels
 // dotKernel computes a fixed number of rows of C in groups of dotColumns columns. The number is its index in a table.
 type dotKernel func(c *float32, rowC int, x *float32, rowX int, y *float32, rowY, terms, groups int, add bool)
 
+// thinKernel computes a fixed number of rows of a thin product, which is the kernel's index in a table.
+type thinKernel func(c *float32, rowC int, a, b *float32, rowB, terms, panels int, add bool)
+
 // instructions are the kernels of a set of vector instructions by their number of rows.
 type instructions struct {
 	tiles []kernel
+	thin  []thinKernel
 	dots  []dotKernel
 }
 
 // narrow are the kernels of AVX2 and of NEON.
 var narrow = &instructions{
 	[]kernel{1: multiply1SIMD, 2: multiply2SIMD, 3: multiply3SIMD, 4: multiply4SIMD, 5: multiply5SIMD, 6: multiply6SIMD},
+	[]thinKernel{1: thin1SIMD, 2: thin2SIMD, 3: thin3SIMD, 4: thin4SIMD, 5: thin5SIMD, 6: thin6SIMD},
 	[]dotKernel{1: dot1SIMD, 2: dot2SIMD, 3: dot3SIMD},
 }
 
@@ -47,6 +52,17 @@ func multiply(c []float32, rowC int, a, b []float32, rowB, nextB, rows, terms, p
 	_, _ = c[(rows-1)*rowC+panels*tileColumns-1], a[rows*terms-1]
 	_ = b[(terms-1)*rowB+(panels-1)*nextB+tileColumns-1]
 	vectors.tiles[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, 4*nextB, terms, panels, add)
+}
+
+// multiplyThin is multiplyThinGo by the fastest instructions of this processor. terms and panels must be at least 1.
+func multiplyThin(c []float32, rowC int, a, b []float32, rowB, rows, terms, panels int, add bool) {
+	if vectors == nil {
+		multiplyThinGo(c, rowC, a, b, rowB, rows, terms, panels, add)
+		return
+	}
+	columns := tileColumns * panels
+	_, _, _ = c[(rows-1)*rowC+columns-1], a[rows*terms-1], b[(terms-1)*rowB+columns-1]
+	vectors.thin[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, terms, panels, add)
 }
 
 // dot is dotGo by the fastest instructions of this processor. terms and groups must be at least 1.

@@ -88,28 +88,28 @@ one:
 	BNE one
 
 done:
-	WORD $0x4e25d685 // fadd v5.4s, v20.4s, v5.4s
-	WORD $0x4e2cd664 // fadd v4.4s, v19.4s, v12.4s
-	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
-	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
-	WORD $0x4e2bd603 // fadd v3.4s, v16.4s, v11.4s
-	WORD $0x4e2ad5e2 // fadd v2.4s, v15.4s, v10.4s
-	WORD $0x4e29d5c1 // fadd v1.4s, v14.4s, v9.4s
-	WORD $0x4e28d5a0 // fadd v0.4s, v13.4s, v8.4s
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	WORD $0x4e21d4e3 // fadd v3.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c2 // fadd v2.4s, v6.4s, v0.4s
+	WORD $0x4e25d685 // fadd.4s v5, v20, v5
+	WORD $0x4e2cd664 // fadd.4s v4, v19, v12
+	WORD $0x4e27d647 // fadd.4s v7, v18, v7
+	WORD $0x4e26d626 // fadd.4s v6, v17, v6
+	WORD $0x4e2bd603 // fadd.4s v3, v16, v11
+	WORD $0x4e2ad5e2 // fadd.4s v2, v15, v10
+	WORD $0x4e29d5c1 // fadd.4s v1, v14, v9
+	WORD $0x4e28d5a0 // fadd.4s v0, v13, v8
+	WORD $0x4e23d4a5 // fadd.4s v5, v5, v3
+	WORD $0x4e22d484 // fadd.4s v4, v4, v2
+	WORD $0x4e21d4e3 // fadd.4s v3, v7, v1
+	WORD $0x4e20d4c2 // fadd.4s v2, v6, v0
 	MOVBU add+64(FP), R5
 	CMP $0, R5
 	BEQ set
 	MOVD R0, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	ADD R1, R5, R5
 
 set:
@@ -237,31 +237,31 @@ one:
 	BNE one
 
 done:
-	WORD $0x4e29d689 // fadd v9.4s, v20.4s, v9.4s
-	WORD $0x4e28d668 // fadd v8.4s, v19.4s, v8.4s
-	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
-	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
-	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
-	WORD $0x4e2cd5e4 // fadd v4.4s, v15.4s, v12.4s
-	WORD $0x4e2bd5c3 // fadd v3.4s, v14.4s, v11.4s
-	WORD $0x4e2ad5a2 // fadd v2.4s, v13.4s, v10.4s
+	WORD $0x4e29d689 // fadd.4s v9, v20, v9
+	WORD $0x4e28d668 // fadd.4s v8, v19, v8
+	WORD $0x4e27d647 // fadd.4s v7, v18, v7
+	WORD $0x4e26d626 // fadd.4s v6, v17, v6
+	WORD $0x4e25d605 // fadd.4s v5, v16, v5
+	WORD $0x4e2cd5e4 // fadd.4s v4, v15, v12
+	WORD $0x4e2bd5c3 // fadd.4s v3, v14, v11
+	WORD $0x4e2ad5a2 // fadd.4s v2, v13, v10
 	MOVBU add+64(FP), R5
 	CMP $0, R5
 	BEQ set
 	MOVD R0, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	ADD R1, R5, R5
 
 set:
@@ -425,42 +425,42 @@ one:
 	BNE one
 
 done:
-	WORD $0x4e2dd78d // fadd v13.4s, v28.4s, v13.4s
-	WORD $0x4e2cd76c // fadd v12.4s, v27.4s, v12.4s
-	WORD $0x4e2bd74b // fadd v11.4s, v26.4s, v11.4s
-	WORD $0x4e2ad72a // fadd v10.4s, v25.4s, v10.4s
-	WORD $0x4e29d709 // fadd v9.4s, v24.4s, v9.4s
-	WORD $0x4e28d6e8 // fadd v8.4s, v23.4s, v8.4s
-	WORD $0x4e27d6c7 // fadd v7.4s, v22.4s, v7.4s
-	WORD $0x4e26d6a6 // fadd v6.4s, v21.4s, v6.4s
-	WORD $0x4e25d685 // fadd v5.4s, v20.4s, v5.4s
-	WORD $0x4e30d664 // fadd v4.4s, v19.4s, v16.4s
-	WORD $0x4e2fd643 // fadd v3.4s, v18.4s, v15.4s
-	WORD $0x4e2ed622 // fadd v2.4s, v17.4s, v14.4s
+	WORD $0x4e2dd78d // fadd.4s v13, v28, v13
+	WORD $0x4e2cd76c // fadd.4s v12, v27, v12
+	WORD $0x4e2bd74b // fadd.4s v11, v26, v11
+	WORD $0x4e2ad72a // fadd.4s v10, v25, v10
+	WORD $0x4e29d709 // fadd.4s v9, v24, v9
+	WORD $0x4e28d6e8 // fadd.4s v8, v23, v8
+	WORD $0x4e27d6c7 // fadd.4s v7, v22, v7
+	WORD $0x4e26d6a6 // fadd.4s v6, v21, v6
+	WORD $0x4e25d685 // fadd.4s v5, v20, v5
+	WORD $0x4e30d664 // fadd.4s v4, v19, v16
+	WORD $0x4e2fd643 // fadd.4s v3, v18, v15
+	WORD $0x4e2ed622 // fadd.4s v2, v17, v14
 	MOVBU add+64(FP), R5
 	CMP $0, R5
 	BEQ set
 	MOVD R0, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4e21d5ad // fadd.4s v13, v13, v1
+	WORD $0x4e20d58c // fadd.4s v12, v12, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4e21d56b // fadd.4s v11, v11, v1
+	WORD $0x4e20d54a // fadd.4s v10, v10, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	ADD R1, R5, R5
 
 set:
@@ -649,32 +649,32 @@ done:
 	BEQ set
 	MOVD R0, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD $0x4e21d631 // fadd.4s v17, v17, v1
+	WORD $0x4e20d610 // fadd.4s v16, v16, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD $0x4e21d5ef // fadd.4s v15, v15, v1
+	WORD $0x4e20d5ce // fadd.4s v14, v14, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4e21d5ad // fadd.4s v13, v13, v1
+	WORD $0x4e20d58c // fadd.4s v12, v12, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4e21d56b // fadd.4s v11, v11, v1
+	WORD $0x4e20d54a // fadd.4s v10, v10, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	ADD R1, R5, R5
 
 set:
@@ -895,39 +895,39 @@ done:
 	BEQ set
 	MOVD R0, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	WORD $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	WORD $0x4e21d6b5 // fadd.4s v21, v21, v1
+	WORD $0x4e20d694 // fadd.4s v20, v20, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	WORD $0x4e21d673 // fadd.4s v19, v19, v1
+	WORD $0x4e20d652 // fadd.4s v18, v18, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD $0x4e21d631 // fadd.4s v17, v17, v1
+	WORD $0x4e20d610 // fadd.4s v16, v16, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD $0x4e21d5ef // fadd.4s v15, v15, v1
+	WORD $0x4e20d5ce // fadd.4s v14, v14, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4e21d5ad // fadd.4s v13, v13, v1
+	WORD $0x4e20d58c // fadd.4s v12, v12, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4e21d56b // fadd.4s v11, v11, v1
+	WORD $0x4e20d54a // fadd.4s v10, v10, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	ADD R1, R5, R5
 
 set:
@@ -1180,46 +1180,46 @@ done:
 	BEQ set
 	MOVD R0, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
-	WORD $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
+	WORD $0x4e21d739 // fadd.4s v25, v25, v1
+	WORD $0x4e20d718 // fadd.4s v24, v24, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
-	WORD $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	WORD $0x4e21d6f7 // fadd.4s v23, v23, v1
+	WORD $0x4e20d6d6 // fadd.4s v22, v22, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	WORD $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	WORD $0x4e21d6b5 // fadd.4s v21, v21, v1
+	WORD $0x4e20d694 // fadd.4s v20, v20, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	WORD $0x4e21d673 // fadd.4s v19, v19, v1
+	WORD $0x4e20d652 // fadd.4s v18, v18, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD $0x4e21d631 // fadd.4s v17, v17, v1
+	WORD $0x4e20d610 // fadd.4s v16, v16, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD $0x4e21d5ef // fadd.4s v15, v15, v1
+	WORD $0x4e20d5ce // fadd.4s v14, v14, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4e21d5ad // fadd.4s v13, v13, v1
+	WORD $0x4e20d58c // fadd.4s v12, v12, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4e21d56b // fadd.4s v11, v11, v1
+	WORD $0x4e20d54a // fadd.4s v10, v10, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD R1, R5, R5
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
 	ADD R1, R5, R5
 
 set:
@@ -1248,6 +1248,664 @@ set:
 	MOVD panels+56(FP), R14
 	SUBS $1, R14, R14
 	MOVD R14, panels+56(FP)
+	BNE panel
+	RET
+
+// func thin1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+TEXT ·thin1SIMD(SB), NOSPLIT, $0-57
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD b+24(FP), R1
+	MOVD rowB+32(FP), R2
+	MOVD panels+48(FP), R3
+	SUBS $4, R3, R3
+	BLT narrow
+
+wide:
+	MOVD a+16(FP), R4
+	MOVD terms+40(FP), R6
+	MOVD R1, R5
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	MOVBU add+56(FP), R7
+	CMP $0, R7
+	BEQ wide_term
+	MOVD R0, R7
+	FLDPQ (R7), (F18, F17)
+	FLDPQ 32(R7), (F16, F15)
+	FLDPQ 64(R7), (F14, F13)
+	FLDPQ 96(R7), (F12, F11)
+	FLDPQ 128(R7), (F10, F9)
+	FLDPQ 160(R7), (F8, F7)
+	FLDPQ 192(R7), (F6, F5)
+	FLDPQ 224(R7), (F4, F3)
+
+wide_term:
+	FMOVS (R4), F2
+	FLDPQ (R5), (F1, F0)
+	WORD $0x4f821032 // fmla v18.4s, v1.4s, v2.s[0]
+	WORD $0x4f821011 // fmla v17.4s, v0.4s, v2.s[0]
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x4f821030 // fmla v16.4s, v1.4s, v2.s[0]
+	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
+	FLDPQ 64(R5), (F1, F0)
+	WORD $0x4f82102e // fmla v14.4s, v1.4s, v2.s[0]
+	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
+	FLDPQ 96(R5), (F1, F0)
+	WORD $0x4f82102c // fmla v12.4s, v1.4s, v2.s[0]
+	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
+	FLDPQ 128(R5), (F1, F0)
+	WORD $0x4f82102a // fmla v10.4s, v1.4s, v2.s[0]
+	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
+	FLDPQ 160(R5), (F1, F0)
+	WORD $0x4f821028 // fmla v8.4s, v1.4s, v2.s[0]
+	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
+	FLDPQ 192(R5), (F1, F0)
+	WORD $0x4f821026 // fmla v6.4s, v1.4s, v2.s[0]
+	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
+	FLDPQ 224(R5), (F1, F0)
+	WORD $0x4f821024 // fmla v4.4s, v1.4s, v2.s[0]
+	WORD $0x4f821003 // fmla v3.4s, v0.4s, v2.s[0]
+	ADD R2, R5, R5
+	ADD $4, R4, R4
+	SUBS $1, R6, R6
+	BNE wide_term
+	MOVD R0, R4
+	FSTPQ (F18, F17), (R4)
+	FSTPQ (F16, F15), 32(R4)
+	FSTPQ (F14, F13), 64(R4)
+	FSTPQ (F12, F11), 96(R4)
+	FSTPQ (F10, F9), 128(R4)
+	FSTPQ (F8, F7), 160(R4)
+	FSTPQ (F6, F5), 192(R4)
+	FSTPQ (F4, F3), 224(R4)
+	ADD $256, R0, R0
+	ADD $256, R1, R1
+	SUBS $4, R3, R3
+	BGE wide
+
+narrow:
+	ADDS $4, R3, R3
+	BEQ end
+
+panel:
+	MOVD a+16(FP), R4
+	MOVD terms+40(FP), R6
+	MOVD R1, R5
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	MOVBU add+56(FP), R7
+	CMP $0, R7
+	BEQ panel_term
+	MOVD R0, R7
+	FLDPQ (R7), (F6, F5)
+	FLDPQ 32(R7), (F4, F3)
+
+panel_term:
+	FMOVS (R4), F2
+	FLDPQ (R5), (F1, F0)
+	WORD $0x4f821026 // fmla v6.4s, v1.4s, v2.s[0]
+	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x4f821024 // fmla v4.4s, v1.4s, v2.s[0]
+	WORD $0x4f821003 // fmla v3.4s, v0.4s, v2.s[0]
+	ADD R2, R5, R5
+	ADD $4, R4, R4
+	SUBS $1, R6, R6
+	BNE panel_term
+	MOVD R0, R4
+	FSTPQ (F6, F5), (R4)
+	FSTPQ (F4, F3), 32(R4)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $1, R3, R3
+	BNE panel
+
+end:
+	RET
+
+// func thin2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+TEXT ·thin2SIMD(SB), NOSPLIT, $0-57
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	MOVD panels+48(FP), R4
+	SUBS $2, R4, R4
+	BLT narrow
+
+wide:
+	MOVD a+16(FP), R5
+	MOVD terms+40(FP), R7
+	MOVD R2, R6
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	MOVBU add+56(FP), R8
+	CMP $0, R8
+	BEQ wide_term
+	MOVD R0, R8
+	FLDPQ (R8), (F19, F18)
+	FLDPQ 32(R8), (F17, F16)
+	FLDPQ 64(R8), (F15, F14)
+	FLDPQ 96(R8), (F13, F12)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F11, F10)
+	FLDPQ 32(R8), (F9, F8)
+	FLDPQ 64(R8), (F7, F6)
+	FLDPQ 96(R8), (F5, F4)
+
+wide_term:
+	FMOVS (R5), F3
+	FMOVS 4(R5), F2
+	FLDPQ (R6), (F1, F0)
+	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
+	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
+	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
+	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
+	FLDPQ 32(R6), (F1, F0)
+	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
+	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
+	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
+	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
+	FLDPQ 64(R6), (F1, F0)
+	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
+	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
+	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
+	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
+	FLDPQ 96(R6), (F1, F0)
+	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
+	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
+	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
+	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
+	ADD R3, R6, R6
+	ADD $8, R5, R5
+	SUBS $1, R7, R7
+	BNE wide_term
+	MOVD R0, R5
+	FSTPQ (F19, F18), (R5)
+	FSTPQ (F17, F16), 32(R5)
+	FSTPQ (F15, F14), 64(R5)
+	FSTPQ (F13, F12), 96(R5)
+	ADD R1, R5, R5
+	FSTPQ (F11, F10), (R5)
+	FSTPQ (F9, F8), 32(R5)
+	FSTPQ (F7, F6), 64(R5)
+	FSTPQ (F5, F4), 96(R5)
+	ADD $128, R0, R0
+	ADD $128, R2, R2
+	SUBS $2, R4, R4
+	BGE wide
+
+narrow:
+	ADDS $2, R4, R4
+	BEQ end
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+40(FP), R7
+	MOVD R2, R6
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	MOVBU add+56(FP), R8
+	CMP $0, R8
+	BEQ panel_term
+	MOVD R0, R8
+	FLDPQ (R8), (F12, F11)
+	FLDPQ 32(R8), (F10, F9)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F8, F7)
+	FLDPQ 32(R8), (F6, F5)
+
+panel_term:
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
+	WORD $0x4f80108c // fmla v12.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106b // fmla v11.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
+	WORD $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
+	FMOVS 4(R5), F0
+	WORD $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD $0x4f801046 // fmla v6.4s, v2.4s, v0.s[0]
+	WORD $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
+	ADD R3, R6, R6
+	ADD $8, R5, R5
+	SUBS $1, R7, R7
+	BNE panel_term
+	MOVD R0, R5
+	FSTPQ (F12, F11), (R5)
+	FSTPQ (F10, F9), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F8, F7), (R5)
+	FSTPQ (F6, F5), 32(R5)
+	ADD $64, R0, R0
+	ADD $64, R2, R2
+	SUBS $1, R4, R4
+	BNE panel
+
+end:
+	RET
+
+// func thin3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+TEXT ·thin3SIMD(SB), NOSPLIT, $0-57
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	MOVD panels+48(FP), R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+40(FP), R7
+	MOVD R2, R6
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	MOVBU add+56(FP), R8
+	CMP $0, R8
+	BEQ panel_term
+	MOVD R0, R8
+	FLDPQ (R8), (F16, F15)
+	FLDPQ 32(R8), (F14, F13)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F12, F11)
+	FLDPQ 32(R8), (F10, F9)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F8, F7)
+	FLDPQ 32(R8), (F6, F5)
+
+panel_term:
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
+	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
+	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
+	FMOVS 4(R5), F0
+	WORD $0x4f80108c // fmla v12.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106b // fmla v11.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
+	WORD $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
+	FMOVS 8(R5), F0
+	WORD $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD $0x4f801046 // fmla v6.4s, v2.4s, v0.s[0]
+	WORD $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
+	ADD R3, R6, R6
+	ADD $12, R5, R5
+	SUBS $1, R7, R7
+	BNE panel_term
+	MOVD R0, R5
+	FSTPQ (F16, F15), (R5)
+	FSTPQ (F14, F13), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F12, F11), (R5)
+	FSTPQ (F10, F9), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F8, F7), (R5)
+	FSTPQ (F6, F5), 32(R5)
+	ADD $64, R0, R0
+	ADD $64, R2, R2
+	SUBS $1, R4, R4
+	BNE panel
+	RET
+
+// func thin4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+TEXT ·thin4SIMD(SB), NOSPLIT, $0-57
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	MOVD panels+48(FP), R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+40(FP), R7
+	MOVD R2, R6
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	MOVBU add+56(FP), R8
+	CMP $0, R8
+	BEQ panel_term
+	MOVD R0, R8
+	FLDPQ (R8), (F20, F19)
+	FLDPQ 32(R8), (F18, F17)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F16, F15)
+	FLDPQ 32(R8), (F14, F13)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F12, F11)
+	FLDPQ 32(R8), (F10, F9)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F8, F7)
+	FLDPQ 32(R8), (F6, F5)
+
+panel_term:
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
+	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
+	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
+	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
+	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
+	FMOVS 4(R5), F0
+	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
+	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
+	FMOVS 8(R5), F0
+	WORD $0x4f80108c // fmla v12.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106b // fmla v11.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
+	WORD $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
+	FMOVS 12(R5), F0
+	WORD $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD $0x4f801046 // fmla v6.4s, v2.4s, v0.s[0]
+	WORD $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
+	ADD R3, R6, R6
+	ADD $16, R5, R5
+	SUBS $1, R7, R7
+	BNE panel_term
+	MOVD R0, R5
+	FSTPQ (F20, F19), (R5)
+	FSTPQ (F18, F17), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F16, F15), (R5)
+	FSTPQ (F14, F13), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F12, F11), (R5)
+	FSTPQ (F10, F9), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F8, F7), (R5)
+	FSTPQ (F6, F5), 32(R5)
+	ADD $64, R0, R0
+	ADD $64, R2, R2
+	SUBS $1, R4, R4
+	BNE panel
+	RET
+
+// func thin5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+TEXT ·thin5SIMD(SB), NOSPLIT, $0-57
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	MOVD panels+48(FP), R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+40(FP), R7
+	MOVD R2, R6
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4f000417 // movi v23.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
+	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	MOVBU add+56(FP), R8
+	CMP $0, R8
+	BEQ panel_term
+	MOVD R0, R8
+	FLDPQ (R8), (F24, F23)
+	FLDPQ 32(R8), (F22, F21)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F20, F19)
+	FLDPQ 32(R8), (F18, F17)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F16, F15)
+	FLDPQ 32(R8), (F14, F13)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F12, F11)
+	FLDPQ 32(R8), (F10, F9)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F8, F7)
+	FLDPQ 32(R8), (F6, F5)
+
+panel_term:
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
+	WORD $0x4f801098 // fmla v24.4s, v4.4s, v0.s[0]
+	WORD $0x4f801077 // fmla v23.4s, v3.4s, v0.s[0]
+	WORD $0x4f801056 // fmla v22.4s, v2.4s, v0.s[0]
+	WORD $0x4f801035 // fmla v21.4s, v1.4s, v0.s[0]
+	FMOVS 4(R5), F0
+	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
+	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
+	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
+	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
+	FMOVS 8(R5), F0
+	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
+	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
+	FMOVS 12(R5), F0
+	WORD $0x4f80108c // fmla v12.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106b // fmla v11.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
+	WORD $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
+	FMOVS 16(R5), F0
+	WORD $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD $0x4f801046 // fmla v6.4s, v2.4s, v0.s[0]
+	WORD $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
+	ADD R3, R6, R6
+	ADD $20, R5, R5
+	SUBS $1, R7, R7
+	BNE panel_term
+	MOVD R0, R5
+	FSTPQ (F24, F23), (R5)
+	FSTPQ (F22, F21), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F20, F19), (R5)
+	FSTPQ (F18, F17), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F16, F15), (R5)
+	FSTPQ (F14, F13), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F12, F11), (R5)
+	FSTPQ (F10, F9), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F8, F7), (R5)
+	FSTPQ (F6, F5), 32(R5)
+	ADD $64, R0, R0
+	ADD $64, R2, R2
+	SUBS $1, R4, R4
+	BNE panel
+	RET
+
+// func thin6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+TEXT ·thin6SIMD(SB), NOSPLIT, $0-57
+	MOVD c+0(FP), R0
+	MOVD rowC+8(FP), R1
+	MOVD b+24(FP), R2
+	MOVD rowB+32(FP), R3
+	MOVD panels+48(FP), R4
+
+panel:
+	MOVD a+16(FP), R5
+	MOVD terms+40(FP), R7
+	MOVD R2, R6
+	WORD $0x4f00041c // movi v28.4s, #0
+	WORD $0x4f00041b // movi v27.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
+	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4f000417 // movi v23.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
+	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	MOVBU add+56(FP), R8
+	CMP $0, R8
+	BEQ panel_term
+	MOVD R0, R8
+	FLDPQ (R8), (F28, F27)
+	FLDPQ 32(R8), (F26, F25)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F24, F23)
+	FLDPQ 32(R8), (F22, F21)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F20, F19)
+	FLDPQ 32(R8), (F18, F17)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F16, F15)
+	FLDPQ 32(R8), (F14, F13)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F12, F11)
+	FLDPQ 32(R8), (F10, F9)
+	ADD R1, R8, R8
+	FLDPQ (R8), (F8, F7)
+	FLDPQ 32(R8), (F6, F5)
+
+panel_term:
+	FLDPQ (R6), (F4, F3)
+	FLDPQ 32(R6), (F2, F1)
+	FMOVS (R5), F0
+	WORD $0x4f80109c // fmla v28.4s, v4.4s, v0.s[0]
+	WORD $0x4f80107b // fmla v27.4s, v3.4s, v0.s[0]
+	WORD $0x4f80105a // fmla v26.4s, v2.4s, v0.s[0]
+	WORD $0x4f801039 // fmla v25.4s, v1.4s, v0.s[0]
+	FMOVS 4(R5), F0
+	WORD $0x4f801098 // fmla v24.4s, v4.4s, v0.s[0]
+	WORD $0x4f801077 // fmla v23.4s, v3.4s, v0.s[0]
+	WORD $0x4f801056 // fmla v22.4s, v2.4s, v0.s[0]
+	WORD $0x4f801035 // fmla v21.4s, v1.4s, v0.s[0]
+	FMOVS 8(R5), F0
+	WORD $0x4f801094 // fmla v20.4s, v4.4s, v0.s[0]
+	WORD $0x4f801073 // fmla v19.4s, v3.4s, v0.s[0]
+	WORD $0x4f801052 // fmla v18.4s, v2.4s, v0.s[0]
+	WORD $0x4f801031 // fmla v17.4s, v1.4s, v0.s[0]
+	FMOVS 12(R5), F0
+	WORD $0x4f801090 // fmla v16.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106f // fmla v15.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
+	WORD $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
+	FMOVS 16(R5), F0
+	WORD $0x4f80108c // fmla v12.4s, v4.4s, v0.s[0]
+	WORD $0x4f80106b // fmla v11.4s, v3.4s, v0.s[0]
+	WORD $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
+	WORD $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
+	FMOVS 20(R5), F0
+	WORD $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD $0x4f801046 // fmla v6.4s, v2.4s, v0.s[0]
+	WORD $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
+	ADD R3, R6, R6
+	ADD $24, R5, R5
+	SUBS $1, R7, R7
+	BNE panel_term
+	MOVD R0, R5
+	FSTPQ (F28, F27), (R5)
+	FSTPQ (F26, F25), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F24, F23), (R5)
+	FSTPQ (F22, F21), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F20, F19), (R5)
+	FSTPQ (F18, F17), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F16, F15), (R5)
+	FSTPQ (F14, F13), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F12, F11), (R5)
+	FSTPQ (F10, F9), 32(R5)
+	ADD R1, R5, R5
+	FSTPQ (F8, F7), (R5)
+	FSTPQ (F6, F5), 32(R5)
+	ADD $64, R0, R0
+	ADD $64, R2, R2
+	SUBS $1, R4, R4
 	BNE panel
 	RET
 
@@ -1286,33 +1944,33 @@ group:
 turn:
 	FLDPQ (R4), (F3, F2)
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
-	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	WORD $0x4e23cc35 // fmla.4s v21, v1, v3
+	WORD $0x4e22cc14 // fmla.4s v20, v0, v2
 	ADD R2, R5, R16
 	FLDPQ (R16), (F1, F0)
-	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
-	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	WORD $0x4e23cc33 // fmla.4s v19, v1, v3
+	WORD $0x4e22cc12 // fmla.4s v18, v0, v2
 	ADD R2<<1, R5, R17
 	FLDPQ (R17), (F1, F0)
-	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
-	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	WORD $0x4e23cc31 // fmla.4s v17, v1, v3
+	WORD $0x4e22cc10 // fmla.4s v16, v0, v2
 	ADD R3, R5, R19
 	FLDPQ (R19), (F1, F0)
-	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2f // fmla.4s v15, v1, v3
+	WORD $0x4e22cc0e // fmla.4s v14, v0, v2
 	FLDPQ 32(R4), (F3, F2)
 	FLDPQ 32(R5), (F1, F0)
-	WORD $0x4e23cc2d // fmla v13.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0c // fmla v12.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2d // fmla.4s v13, v1, v3
+	WORD $0x4e22cc0c // fmla.4s v12, v0, v2
 	FLDPQ 32(R16), (F1, F0)
-	WORD $0x4e23cc2b // fmla v11.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0a // fmla v10.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2b // fmla.4s v11, v1, v3
+	WORD $0x4e22cc0a // fmla.4s v10, v0, v2
 	FLDPQ 32(R17), (F1, F0)
-	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
-	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	WORD $0x4e23cc29 // fmla.4s v9, v1, v3
+	WORD $0x4e22cc08 // fmla.4s v8, v0, v2
 	FLDPQ 32(R19), (F1, F0)
-	WORD $0x4e23cc27 // fmla v7.4s, v1.4s, v3.4s
-	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4e23cc27 // fmla.4s v7, v1, v3
+	WORD $0x4e22cc06 // fmla.4s v6, v0, v2
 	ADD $64, R4, R4
 	ADD $64, R5, R5
 	SUBS $16, R6, R6
@@ -1326,20 +1984,20 @@ fewer:
 vector:
 	FLDPQ (R4), (F3, F2)
 	FLDPQ (R5), (F1, F0)
-	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
-	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	WORD $0x4e23cc35 // fmla.4s v21, v1, v3
+	WORD $0x4e22cc14 // fmla.4s v20, v0, v2
 	ADD R2, R5, R21
 	FLDPQ (R21), (F1, F0)
-	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
-	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	WORD $0x4e23cc33 // fmla.4s v19, v1, v3
+	WORD $0x4e22cc12 // fmla.4s v18, v0, v2
 	ADD R2<<1, R5, R22
 	FLDPQ (R22), (F1, F0)
-	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
-	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	WORD $0x4e23cc31 // fmla.4s v17, v1, v3
+	WORD $0x4e22cc10 // fmla.4s v16, v0, v2
 	ADD R3, R5, R23
 	FLDPQ (R23), (F1, F0)
-	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2f // fmla.4s v15, v1, v3
+	WORD $0x4e22cc0e // fmla.4s v14, v0, v2
 	ADD $32, R4, R4
 	ADD $32, R5, R5
 	SUBS $8, R6, R6
@@ -1410,8 +2068,8 @@ masked1:
 	VLD1.P 4(R15), V0.S[3]
 
 masked2:
-	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
-	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	WORD $0x4e23cc35 // fmla.4s v21, v1, v3
+	WORD $0x4e22cc14 // fmla.4s v20, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R2, R5, R25
@@ -1442,8 +2100,8 @@ masked2:
 	VLD1.P 4(R15), V0.S[3]
 
 masked3:
-	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
-	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	WORD $0x4e23cc33 // fmla.4s v19, v1, v3
+	WORD $0x4e22cc12 // fmla.4s v18, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R2<<1, R5, R16
@@ -1474,8 +2132,8 @@ masked3:
 	VLD1.P 4(R15), V0.S[3]
 
 masked4:
-	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
-	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	WORD $0x4e23cc31 // fmla.4s v17, v1, v3
+	WORD $0x4e22cc10 // fmla.4s v16, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R3, R5, R17
@@ -1506,43 +2164,43 @@ masked4:
 	VLD1.P 4(R15), V0.S[3]
 
 masked5:
-	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2f // fmla.4s v15, v1, v3
+	WORD $0x4e22cc0e // fmla.4s v14, v0, v2
 
 sum:
-	WORD $0x4e2dd6a5 // fadd v5.4s, v21.4s, v13.4s
-	WORD $0x4e2cd684 // fadd v4.4s, v20.4s, v12.4s
-	WORD $0x4e2bd661 // fadd v1.4s, v19.4s, v11.4s
-	WORD $0x4e2ad640 // fadd v0.4s, v18.4s, v10.4s
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
-	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
-	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
-	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
-	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
-	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
-	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
-	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
-	WORD $0x4e873923 // zip1 v3.4s, v9.4s, v7.4s
-	WORD $0x4e863902 // zip1 v2.4s, v8.4s, v6.4s
-	WORD $0x4e877921 // zip2 v1.4s, v9.4s, v7.4s
-	WORD $0x4e867900 // zip2 v0.4s, v8.4s, v6.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
-	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
-	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4e2dd6a5 // fadd.4s v5, v21, v13
+	WORD $0x4e2cd684 // fadd.4s v4, v20, v12
+	WORD $0x4e2bd661 // fadd.4s v1, v19, v11
+	WORD $0x4e2ad640 // fadd.4s v0, v18, v10
+	WORD $0x4e29d629 // fadd.4s v9, v17, v9
+	WORD $0x4e28d608 // fadd.4s v8, v16, v8
+	WORD $0x4e27d5e7 // fadd.4s v7, v15, v7
+	WORD $0x4e26d5c6 // fadd.4s v6, v14, v6
+	WORD $0x4e8138a3 // zip1.4s v3, v5, v1
+	WORD $0x4e803882 // zip1.4s v2, v4, v0
+	WORD $0x4e8178a1 // zip2.4s v1, v5, v1
+	WORD $0x4e807880 // zip2.4s v0, v4, v0
+	WORD $0x4e21d465 // fadd.4s v5, v3, v1
+	WORD $0x4e20d444 // fadd.4s v4, v2, v0
+	WORD $0x4e873923 // zip1.4s v3, v9, v7
+	WORD $0x4e863902 // zip1.4s v2, v8, v6
+	WORD $0x4e877921 // zip2.4s v1, v9, v7
+	WORD $0x4e867900 // zip2.4s v0, v8, v6
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4ec138a3 // zip1.2d v3, v5, v1
+	WORD $0x4ec03882 // zip1.2d v2, v4, v0
+	WORD $0x4ec178a1 // zip2.2d v1, v5, v1
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
 	MOVBU add+64(FP), R4
 	CMP $0, R4
 	BEQ set
 	MOVD R0, R4
 	FMOVQ (R4), F0
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
 
 set:
 	MOVD R0, R4
@@ -1592,28 +2250,28 @@ vector:
 	ADD R2, R6, R16
 	FLDPQ (R16), (F3, F2)
 	FLDPQ (R7), (F1, F0)
-	WORD $0x4e35cc33 // fmla v19.4s, v1.4s, v21.4s
-	WORD $0x4e34cc12 // fmla v18.4s, v0.4s, v20.4s
-	WORD $0x4e23cc2e // fmla v14.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0d // fmla v13.4s, v0.4s, v2.4s
+	WORD $0x4e35cc33 // fmla.4s v19, v1, v21
+	WORD $0x4e34cc12 // fmla.4s v18, v0, v20
+	WORD $0x4e23cc2e // fmla.4s v14, v1, v3
+	WORD $0x4e22cc0d // fmla.4s v13, v0, v2
 	ADD R4, R7, R17
 	FLDPQ (R17), (F1, F0)
-	WORD $0x4e35cc25 // fmla v5.4s, v1.4s, v21.4s
-	WORD $0x4e34cc04 // fmla v4.4s, v0.4s, v20.4s
-	WORD $0x4e23cc2c // fmla v12.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0b // fmla v11.4s, v0.4s, v2.4s
+	WORD $0x4e35cc25 // fmla.4s v5, v1, v21
+	WORD $0x4e34cc04 // fmla.4s v4, v0, v20
+	WORD $0x4e23cc2c // fmla.4s v12, v1, v3
+	WORD $0x4e22cc0b // fmla.4s v11, v0, v2
 	ADD R4<<1, R7, R19
 	FLDPQ (R19), (F1, F0)
-	WORD $0x4e35cc31 // fmla v17.4s, v1.4s, v21.4s
-	WORD $0x4e34cc10 // fmla v16.4s, v0.4s, v20.4s
-	WORD $0x4e23cc2a // fmla v10.4s, v1.4s, v3.4s
-	WORD $0x4e22cc09 // fmla v9.4s, v0.4s, v2.4s
+	WORD $0x4e35cc31 // fmla.4s v17, v1, v21
+	WORD $0x4e34cc10 // fmla.4s v16, v0, v20
+	WORD $0x4e23cc2a // fmla.4s v10, v1, v3
+	WORD $0x4e22cc09 // fmla.4s v9, v0, v2
 	ADD R5, R7, R21
 	FLDPQ (R21), (F1, F0)
-	WORD $0x4e35cc2f // fmla v15.4s, v1.4s, v21.4s
-	WORD $0x4e34cc06 // fmla v6.4s, v0.4s, v20.4s
-	WORD $0x4e23cc28 // fmla v8.4s, v1.4s, v3.4s
-	WORD $0x4e22cc07 // fmla v7.4s, v0.4s, v2.4s
+	WORD $0x4e35cc2f // fmla.4s v15, v1, v21
+	WORD $0x4e34cc06 // fmla.4s v6, v0, v20
+	WORD $0x4e23cc28 // fmla.4s v8, v1, v3
+	WORD $0x4e22cc07 // fmla.4s v7, v0, v2
 	ADD $32, R6, R6
 	ADD $32, R7, R7
 	SUBS $8, R8, R8
@@ -1684,8 +2342,8 @@ masked1:
 	VLD1.P 4(R15), V0.S[3]
 
 masked2:
-	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
-	WORD $0x4e22cc12 // fmla v18.4s, v0.4s, v2.4s
+	WORD $0x4e23cc33 // fmla.4s v19, v1, v3
+	WORD $0x4e22cc12 // fmla.4s v18, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R4, R7, R23
@@ -1716,8 +2374,8 @@ masked2:
 	VLD1.P 4(R15), V0.S[3]
 
 masked3:
-	WORD $0x4e23cc25 // fmla v5.4s, v1.4s, v3.4s
-	WORD $0x4e22cc04 // fmla v4.4s, v0.4s, v2.4s
+	WORD $0x4e23cc25 // fmla.4s v5, v1, v3
+	WORD $0x4e22cc04 // fmla.4s v4, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R4<<1, R7, R24
@@ -1748,8 +2406,8 @@ masked3:
 	VLD1.P 4(R15), V0.S[3]
 
 masked4:
-	WORD $0x4e23cc31 // fmla v17.4s, v1.4s, v3.4s
-	WORD $0x4e22cc10 // fmla v16.4s, v0.4s, v2.4s
+	WORD $0x4e23cc31 // fmla.4s v17, v1, v3
+	WORD $0x4e22cc10 // fmla.4s v16, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R5, R7, R25
@@ -1780,8 +2438,8 @@ masked4:
 	VLD1.P 4(R15), V0.S[3]
 
 masked5:
-	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
-	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2f // fmla.4s v15, v1, v3
+	WORD $0x4e22cc06 // fmla.4s v6, v0, v2
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	ADD R2, R6, R16
@@ -1841,8 +2499,8 @@ masked6:
 	VLD1.P 4(R15), V0.S[3]
 
 masked7:
-	WORD $0x4e23cc2e // fmla v14.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0d // fmla v13.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2e // fmla.4s v14, v1, v3
+	WORD $0x4e22cc0d // fmla.4s v13, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R23, R15
@@ -1872,8 +2530,8 @@ masked7:
 	VLD1.P 4(R15), V0.S[3]
 
 masked8:
-	WORD $0x4e23cc2c // fmla v12.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0b // fmla v11.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2c // fmla.4s v12, v1, v3
+	WORD $0x4e22cc0b // fmla.4s v11, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R24, R15
@@ -1903,8 +2561,8 @@ masked8:
 	VLD1.P 4(R15), V0.S[3]
 
 masked9:
-	WORD $0x4e23cc2a // fmla v10.4s, v1.4s, v3.4s
-	WORD $0x4e22cc09 // fmla v9.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2a // fmla.4s v10, v1, v3
+	WORD $0x4e22cc09 // fmla.4s v9, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R25, R15
@@ -1934,57 +2592,57 @@ masked9:
 	VLD1.P 4(R15), V0.S[3]
 
 masked10:
-	WORD $0x4e23cc28 // fmla v8.4s, v1.4s, v3.4s
-	WORD $0x4e22cc07 // fmla v7.4s, v0.4s, v2.4s
+	WORD $0x4e23cc28 // fmla.4s v8, v1, v3
+	WORD $0x4e22cc07 // fmla.4s v7, v0, v2
 
 sum:
-	WORD $0x4e853a63 // zip1 v3.4s, v19.4s, v5.4s
-	WORD $0x4e843a42 // zip1 v2.4s, v18.4s, v4.4s
-	WORD $0x4e857a61 // zip2 v1.4s, v19.4s, v5.4s
-	WORD $0x4e847a40 // zip2 v0.4s, v18.4s, v4.4s
-	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
-	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
-	WORD $0x4e8f3a23 // zip1 v3.4s, v17.4s, v15.4s
-	WORD $0x4e863a02 // zip1 v2.4s, v16.4s, v6.4s
-	WORD $0x4e8f7a21 // zip2 v1.4s, v17.4s, v15.4s
-	WORD $0x4e867a00 // zip2 v0.4s, v16.4s, v6.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
-	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
-	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d426 // fadd v6.4s, v1.4s, v0.4s
-	WORD $0x4e8c39c3 // zip1 v3.4s, v14.4s, v12.4s
-	WORD $0x4e8b39a2 // zip1 v2.4s, v13.4s, v11.4s
-	WORD $0x4e8c79c1 // zip2 v1.4s, v14.4s, v12.4s
-	WORD $0x4e8b79a0 // zip2 v0.4s, v13.4s, v11.4s
-	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
-	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
-	WORD $0x4e883943 // zip1 v3.4s, v10.4s, v8.4s
-	WORD $0x4e873922 // zip1 v2.4s, v9.4s, v7.4s
-	WORD $0x4e887941 // zip2 v1.4s, v10.4s, v8.4s
-	WORD $0x4e877920 // zip2 v0.4s, v9.4s, v7.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
-	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
-	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4e853a63 // zip1.4s v3, v19, v5
+	WORD $0x4e843a42 // zip1.4s v2, v18, v4
+	WORD $0x4e857a61 // zip2.4s v1, v19, v5
+	WORD $0x4e847a40 // zip2.4s v0, v18, v4
+	WORD $0x4e21d465 // fadd.4s v5, v3, v1
+	WORD $0x4e20d444 // fadd.4s v4, v2, v0
+	WORD $0x4e8f3a23 // zip1.4s v3, v17, v15
+	WORD $0x4e863a02 // zip1.4s v2, v16, v6
+	WORD $0x4e8f7a21 // zip2.4s v1, v17, v15
+	WORD $0x4e867a00 // zip2.4s v0, v16, v6
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4ec138a3 // zip1.2d v3, v5, v1
+	WORD $0x4ec03882 // zip1.2d v2, v4, v0
+	WORD $0x4ec178a1 // zip2.2d v1, v5, v1
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d426 // fadd.4s v6, v1, v0
+	WORD $0x4e8c39c3 // zip1.4s v3, v14, v12
+	WORD $0x4e8b39a2 // zip1.4s v2, v13, v11
+	WORD $0x4e8c79c1 // zip2.4s v1, v14, v12
+	WORD $0x4e8b79a0 // zip2.4s v0, v13, v11
+	WORD $0x4e21d465 // fadd.4s v5, v3, v1
+	WORD $0x4e20d444 // fadd.4s v4, v2, v0
+	WORD $0x4e883943 // zip1.4s v3, v10, v8
+	WORD $0x4e873922 // zip1.4s v2, v9, v7
+	WORD $0x4e887941 // zip2.4s v1, v10, v8
+	WORD $0x4e877920 // zip2.4s v0, v9, v7
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4ec138a3 // zip1.2d v3, v5, v1
+	WORD $0x4ec03882 // zip1.2d v2, v4, v0
+	WORD $0x4ec178a1 // zip2.2d v1, v5, v1
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
 	MOVBU add+64(FP), R6
 	CMP $0, R6
 	BEQ set
 	MOVD R0, R6
 	FMOVQ (R6), F0
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD R1, R6, R6
 	FMOVQ (R6), F0
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
 
 set:
 	MOVD R0, R6
@@ -2046,36 +2704,36 @@ vector:
 	ADD R2<<1, R6, R17
 	FLDPQ (R17), (F3, F2)
 	FLDPQ (R7), (F1, F0)
-	WORD $0x4e3fcc3b // fmla v27.4s, v1.4s, v31.4s
-	WORD $0x4e3ecc1a // fmla v26.4s, v0.4s, v30.4s
-	WORD $0x4e3dcc35 // fmla v21.4s, v1.4s, v29.4s
-	WORD $0x4e3ccc14 // fmla v20.4s, v0.4s, v28.4s
-	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	WORD $0x4e3fcc3b // fmla.4s v27, v1, v31
+	WORD $0x4e3ecc1a // fmla.4s v26, v0, v30
+	WORD $0x4e3dcc35 // fmla.4s v21, v1, v29
+	WORD $0x4e3ccc14 // fmla.4s v20, v0, v28
+	WORD $0x4e23cc2f // fmla.4s v15, v1, v3
+	WORD $0x4e22cc0e // fmla.4s v14, v0, v2
 	ADD R4, R7, R19
 	FLDPQ (R19), (F1, F0)
-	WORD $0x4e3fcc27 // fmla v7.4s, v1.4s, v31.4s
-	WORD $0x4e3ecc04 // fmla v4.4s, v0.4s, v30.4s
-	WORD $0x4e3dcc33 // fmla v19.4s, v1.4s, v29.4s
-	WORD $0x4e3ccc05 // fmla v5.4s, v0.4s, v28.4s
-	WORD $0x4e23cc2d // fmla v13.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0c // fmla v12.4s, v0.4s, v2.4s
+	WORD $0x4e3fcc27 // fmla.4s v7, v1, v31
+	WORD $0x4e3ecc04 // fmla.4s v4, v0, v30
+	WORD $0x4e3dcc33 // fmla.4s v19, v1, v29
+	WORD $0x4e3ccc05 // fmla.4s v5, v0, v28
+	WORD $0x4e23cc2d // fmla.4s v13, v1, v3
+	WORD $0x4e22cc0c // fmla.4s v12, v0, v2
 	ADD R4<<1, R7, R21
 	FLDPQ (R21), (F1, F0)
-	WORD $0x4e3fcc39 // fmla v25.4s, v1.4s, v31.4s
-	WORD $0x4e3ecc18 // fmla v24.4s, v0.4s, v30.4s
-	WORD $0x4e3dcc32 // fmla v18.4s, v1.4s, v29.4s
-	WORD $0x4e3ccc11 // fmla v17.4s, v0.4s, v28.4s
-	WORD $0x4e23cc2b // fmla v11.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0a // fmla v10.4s, v0.4s, v2.4s
+	WORD $0x4e3fcc39 // fmla.4s v25, v1, v31
+	WORD $0x4e3ecc18 // fmla.4s v24, v0, v30
+	WORD $0x4e3dcc32 // fmla.4s v18, v1, v29
+	WORD $0x4e3ccc11 // fmla.4s v17, v0, v28
+	WORD $0x4e23cc2b // fmla.4s v11, v1, v3
+	WORD $0x4e22cc0a // fmla.4s v10, v0, v2
 	ADD R5, R7, R22
 	FLDPQ (R22), (F1, F0)
-	WORD $0x4e3fcc37 // fmla v23.4s, v1.4s, v31.4s
-	WORD $0x4e3ecc16 // fmla v22.4s, v0.4s, v30.4s
-	WORD $0x4e3dcc30 // fmla v16.4s, v1.4s, v29.4s
-	WORD $0x4e3ccc06 // fmla v6.4s, v0.4s, v28.4s
-	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
-	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	WORD $0x4e3fcc37 // fmla.4s v23, v1, v31
+	WORD $0x4e3ecc16 // fmla.4s v22, v0, v30
+	WORD $0x4e3dcc30 // fmla.4s v16, v1, v29
+	WORD $0x4e3ccc06 // fmla.4s v6, v0, v28
+	WORD $0x4e23cc29 // fmla.4s v9, v1, v3
+	WORD $0x4e22cc08 // fmla.4s v8, v0, v2
 	ADD $32, R6, R6
 	ADD $32, R7, R7
 	SUBS $8, R8, R8
@@ -2146,8 +2804,8 @@ masked1:
 	VLD1.P 4(R15), V0.S[3]
 
 masked2:
-	WORD $0x4e23cc3b // fmla v27.4s, v1.4s, v3.4s
-	WORD $0x4e22cc1a // fmla v26.4s, v0.4s, v2.4s
+	WORD $0x4e23cc3b // fmla.4s v27, v1, v3
+	WORD $0x4e22cc1a // fmla.4s v26, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R4, R7, R24
@@ -2178,8 +2836,8 @@ masked2:
 	VLD1.P 4(R15), V0.S[3]
 
 masked3:
-	WORD $0x4e23cc27 // fmla v7.4s, v1.4s, v3.4s
-	WORD $0x4e22cc04 // fmla v4.4s, v0.4s, v2.4s
+	WORD $0x4e23cc27 // fmla.4s v7, v1, v3
+	WORD $0x4e22cc04 // fmla.4s v4, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R4<<1, R7, R25
@@ -2210,8 +2868,8 @@ masked3:
 	VLD1.P 4(R15), V0.S[3]
 
 masked4:
-	WORD $0x4e23cc39 // fmla v25.4s, v1.4s, v3.4s
-	WORD $0x4e22cc18 // fmla v24.4s, v0.4s, v2.4s
+	WORD $0x4e23cc39 // fmla.4s v25, v1, v3
+	WORD $0x4e22cc18 // fmla.4s v24, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	ADD R5, R7, R16
@@ -2242,8 +2900,8 @@ masked4:
 	VLD1.P 4(R15), V0.S[3]
 
 masked5:
-	WORD $0x4e23cc37 // fmla v23.4s, v1.4s, v3.4s
-	WORD $0x4e22cc16 // fmla v22.4s, v0.4s, v2.4s
+	WORD $0x4e23cc37 // fmla.4s v23, v1, v3
+	WORD $0x4e22cc16 // fmla.4s v22, v0, v2
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	ADD R2, R6, R17
@@ -2303,8 +2961,8 @@ masked6:
 	VLD1.P 4(R15), V0.S[3]
 
 masked7:
-	WORD $0x4e23cc35 // fmla v21.4s, v1.4s, v3.4s
-	WORD $0x4e22cc14 // fmla v20.4s, v0.4s, v2.4s
+	WORD $0x4e23cc35 // fmla.4s v21, v1, v3
+	WORD $0x4e22cc14 // fmla.4s v20, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R24, R15
@@ -2334,8 +2992,8 @@ masked7:
 	VLD1.P 4(R15), V0.S[3]
 
 masked8:
-	WORD $0x4e23cc33 // fmla v19.4s, v1.4s, v3.4s
-	WORD $0x4e22cc05 // fmla v5.4s, v0.4s, v2.4s
+	WORD $0x4e23cc33 // fmla.4s v19, v1, v3
+	WORD $0x4e22cc05 // fmla.4s v5, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R25, R15
@@ -2365,8 +3023,8 @@ masked8:
 	VLD1.P 4(R15), V0.S[3]
 
 masked9:
-	WORD $0x4e23cc32 // fmla v18.4s, v1.4s, v3.4s
-	WORD $0x4e22cc11 // fmla v17.4s, v0.4s, v2.4s
+	WORD $0x4e23cc32 // fmla.4s v18, v1, v3
+	WORD $0x4e22cc11 // fmla.4s v17, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R16, R15
@@ -2396,8 +3054,8 @@ masked9:
 	VLD1.P 4(R15), V0.S[3]
 
 masked10:
-	WORD $0x4e23cc30 // fmla v16.4s, v1.4s, v3.4s
-	WORD $0x4e22cc06 // fmla v6.4s, v0.4s, v2.4s
+	WORD $0x4e23cc30 // fmla.4s v16, v1, v3
+	WORD $0x4e22cc06 // fmla.4s v6, v0, v2
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	ADD R2<<1, R6, R19
@@ -2457,8 +3115,8 @@ masked11:
 	VLD1.P 4(R15), V0.S[3]
 
 masked12:
-	WORD $0x4e23cc2f // fmla v15.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0e // fmla v14.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2f // fmla.4s v15, v1, v3
+	WORD $0x4e22cc0e // fmla.4s v14, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R24, R15
@@ -2488,8 +3146,8 @@ masked12:
 	VLD1.P 4(R15), V0.S[3]
 
 masked13:
-	WORD $0x4e23cc2d // fmla v13.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0c // fmla v12.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2d // fmla.4s v13, v1, v3
+	WORD $0x4e22cc0c // fmla.4s v12, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R25, R15
@@ -2519,8 +3177,8 @@ masked13:
 	VLD1.P 4(R15), V0.S[3]
 
 masked14:
-	WORD $0x4e23cc2b // fmla v11.4s, v1.4s, v3.4s
-	WORD $0x4e22cc0a // fmla v10.4s, v0.4s, v2.4s
+	WORD $0x4e23cc2b // fmla.4s v11, v1, v3
+	WORD $0x4e22cc0a // fmla.4s v10, v0, v2
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000400 // movi v0.4s, #0
 	MOVD R16, R15
@@ -2550,79 +3208,79 @@ masked14:
 	VLD1.P 4(R15), V0.S[3]
 
 masked15:
-	WORD $0x4e23cc29 // fmla v9.4s, v1.4s, v3.4s
-	WORD $0x4e22cc08 // fmla v8.4s, v0.4s, v2.4s
+	WORD $0x4e23cc29 // fmla.4s v9, v1, v3
+	WORD $0x4e22cc08 // fmla.4s v8, v0, v2
 
 sum:
-	WORD $0x4e873b63 // zip1 v3.4s, v27.4s, v7.4s
-	WORD $0x4e843b42 // zip1 v2.4s, v26.4s, v4.4s
-	WORD $0x4e877b61 // zip2 v1.4s, v27.4s, v7.4s
-	WORD $0x4e847b40 // zip2 v0.4s, v26.4s, v4.4s
-	WORD $0x4e21d467 // fadd v7.4s, v3.4s, v1.4s
-	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
-	WORD $0x4e973b23 // zip1 v3.4s, v25.4s, v23.4s
-	WORD $0x4e963b02 // zip1 v2.4s, v24.4s, v22.4s
-	WORD $0x4e977b21 // zip2 v1.4s, v25.4s, v23.4s
-	WORD $0x4e967b00 // zip2 v0.4s, v24.4s, v22.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4ec138e3 // zip1 v3.2d, v7.2d, v1.2d
-	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
-	WORD $0x4ec178e1 // zip2 v1.2d, v7.2d, v1.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d427 // fadd v7.4s, v1.4s, v0.4s
-	WORD $0x4e933aa3 // zip1 v3.4s, v21.4s, v19.4s
-	WORD $0x4e853a82 // zip1 v2.4s, v20.4s, v5.4s
-	WORD $0x4e937aa1 // zip2 v1.4s, v21.4s, v19.4s
-	WORD $0x4e857a80 // zip2 v0.4s, v20.4s, v5.4s
-	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
-	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
-	WORD $0x4e903a43 // zip1 v3.4s, v18.4s, v16.4s
-	WORD $0x4e863a22 // zip1 v2.4s, v17.4s, v6.4s
-	WORD $0x4e907a41 // zip2 v1.4s, v18.4s, v16.4s
-	WORD $0x4e867a20 // zip2 v0.4s, v17.4s, v6.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
-	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
-	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d426 // fadd v6.4s, v1.4s, v0.4s
-	WORD $0x4e8d39e3 // zip1 v3.4s, v15.4s, v13.4s
-	WORD $0x4e8c39c2 // zip1 v2.4s, v14.4s, v12.4s
-	WORD $0x4e8d79e1 // zip2 v1.4s, v15.4s, v13.4s
-	WORD $0x4e8c79c0 // zip2 v0.4s, v14.4s, v12.4s
-	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
-	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
-	WORD $0x4e893963 // zip1 v3.4s, v11.4s, v9.4s
-	WORD $0x4e883942 // zip1 v2.4s, v10.4s, v8.4s
-	WORD $0x4e897961 // zip2 v1.4s, v11.4s, v9.4s
-	WORD $0x4e887940 // zip2 v0.4s, v10.4s, v8.4s
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4ec138a3 // zip1 v3.2d, v5.2d, v1.2d
-	WORD $0x4ec03882 // zip1 v2.2d, v4.2d, v0.2d
-	WORD $0x4ec178a1 // zip2 v1.2d, v5.2d, v1.2d
-	WORD $0x4ec07880 // zip2 v0.2d, v4.2d, v0.2d
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4e873b63 // zip1.4s v3, v27, v7
+	WORD $0x4e843b42 // zip1.4s v2, v26, v4
+	WORD $0x4e877b61 // zip2.4s v1, v27, v7
+	WORD $0x4e847b40 // zip2.4s v0, v26, v4
+	WORD $0x4e21d467 // fadd.4s v7, v3, v1
+	WORD $0x4e20d444 // fadd.4s v4, v2, v0
+	WORD $0x4e973b23 // zip1.4s v3, v25, v23
+	WORD $0x4e963b02 // zip1.4s v2, v24, v22
+	WORD $0x4e977b21 // zip2.4s v1, v25, v23
+	WORD $0x4e967b00 // zip2.4s v0, v24, v22
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4ec138e3 // zip1.2d v3, v7, v1
+	WORD $0x4ec03882 // zip1.2d v2, v4, v0
+	WORD $0x4ec178e1 // zip2.2d v1, v7, v1
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d427 // fadd.4s v7, v1, v0
+	WORD $0x4e933aa3 // zip1.4s v3, v21, v19
+	WORD $0x4e853a82 // zip1.4s v2, v20, v5
+	WORD $0x4e937aa1 // zip2.4s v1, v21, v19
+	WORD $0x4e857a80 // zip2.4s v0, v20, v5
+	WORD $0x4e21d465 // fadd.4s v5, v3, v1
+	WORD $0x4e20d444 // fadd.4s v4, v2, v0
+	WORD $0x4e903a43 // zip1.4s v3, v18, v16
+	WORD $0x4e863a22 // zip1.4s v2, v17, v6
+	WORD $0x4e907a41 // zip2.4s v1, v18, v16
+	WORD $0x4e867a20 // zip2.4s v0, v17, v6
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4ec138a3 // zip1.2d v3, v5, v1
+	WORD $0x4ec03882 // zip1.2d v2, v4, v0
+	WORD $0x4ec178a1 // zip2.2d v1, v5, v1
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d426 // fadd.4s v6, v1, v0
+	WORD $0x4e8d39e3 // zip1.4s v3, v15, v13
+	WORD $0x4e8c39c2 // zip1.4s v2, v14, v12
+	WORD $0x4e8d79e1 // zip2.4s v1, v15, v13
+	WORD $0x4e8c79c0 // zip2.4s v0, v14, v12
+	WORD $0x4e21d465 // fadd.4s v5, v3, v1
+	WORD $0x4e20d444 // fadd.4s v4, v2, v0
+	WORD $0x4e893963 // zip1.4s v3, v11, v9
+	WORD $0x4e883942 // zip1.4s v2, v10, v8
+	WORD $0x4e897961 // zip2.4s v1, v11, v9
+	WORD $0x4e887940 // zip2.4s v0, v10, v8
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4ec138a3 // zip1.2d v3, v5, v1
+	WORD $0x4ec03882 // zip1.2d v2, v4, v0
+	WORD $0x4ec178a1 // zip2.2d v1, v5, v1
+	WORD $0x4ec07880 // zip2.2d v0, v4, v0
+	WORD $0x4e21d461 // fadd.4s v1, v3, v1
+	WORD $0x4e20d440 // fadd.4s v0, v2, v0
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
 	MOVBU add+64(FP), R6
 	CMP $0, R6
 	BEQ set
 	MOVD R0, R6
 	FMOVQ (R6), F0
-	WORD $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD $0x4e20d4e7 // fadd.4s v7, v7, v0
 	ADD R1, R6, R6
 	FMOVQ (R6), F0
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
 	ADD R1, R6, R6
 	FMOVQ (R6), F0
-	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x4e20d421 // fadd.4s v1, v1, v0
 
 set:
 	MOVD R0, R6

@@ -44,6 +44,48 @@ func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB
 //go:noescape
 func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 
+// thin1SIMD adds a[1·l+i]·b[l][j], for each l in turn, to elements i, j of 1 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX2 and FMA.
+//
+//go:noescape
+func thin1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin2SIMD adds a[2·l+i]·b[l][j], for each l in turn, to elements i, j of 2 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX2 and FMA.
+//
+//go:noescape
+func thin2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin3SIMD adds a[3·l+i]·b[l][j], for each l in turn, to elements i, j of 3 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX2 and FMA.
+//
+//go:noescape
+func thin3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin4SIMD adds a[4·l+i]·b[l][j], for each l in turn, to elements i, j of 4 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX2 and FMA.
+//
+//go:noescape
+func thin4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin5SIMD adds a[5·l+i]·b[l][j], for each l in turn, to elements i, j of 5 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX2 and FMA.
+//
+//go:noescape
+func thin5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin6SIMD adds a[6·l+i]·b[l][j], for each l in turn, to elements i, j of 6 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX2 and FMA.
+//
+//go:noescape
+func thin6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
 // dot1SIMD computes 1×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
 // it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.
 // It needs AVX2 and FMA.
@@ -148,6 +190,48 @@ func multiply11AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, ne
 //
 //go:noescape
 func multiply12AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
+
+// thin1AVX512 adds a[1·l+i]·b[l][j], for each l in turn, to elements i, j of 1 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX-512F.
+//
+//go:noescape
+func thin1AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin2AVX512 adds a[2·l+i]·b[l][j], for each l in turn, to elements i, j of 2 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX-512F.
+//
+//go:noescape
+func thin2AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin3AVX512 adds a[3·l+i]·b[l][j], for each l in turn, to elements i, j of 3 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX-512F.
+//
+//go:noescape
+func thin3AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin4AVX512 adds a[4·l+i]·b[l][j], for each l in turn, to elements i, j of 4 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX-512F.
+//
+//go:noescape
+func thin4AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin5AVX512 adds a[5·l+i]·b[l][j], for each l in turn, to elements i, j of 5 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX-512F.
+//
+//go:noescape
+func thin5AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+
+// thin6AVX512 adds a[6·l+i]·b[l][j], for each l in turn, to elements i, j of 6 rows of C, or to 0 if add is not set.
+// Rows of C are rowC bytes apart and rows of b rowB bytes. C has 16 columns for each panel.
+// It needs AVX-512F.
+//
+//go:noescape
+func thin6AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
 
 // dot1AVX512 computes 1×4 elements of C for each group of 4 rows of y, whose rows are contiguous and rowY bytes apart:
 // it sets them to the sums over l of x[i][l]·y[j][l], or adds these to them. Rows of x are rowX bytes apart and those of C rowC.

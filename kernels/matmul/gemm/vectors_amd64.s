@@ -859,6 +859,560 @@ set:
 	VZEROUPPER
 	RET
 
+// func thin1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, FMA3
+TEXT ·thin1SIMD(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), CX
+	MOVQ rowB+32(FP), DX
+	MOVQ panels+48(FP), BX
+	SUBQ $0x04, BX
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), SI
+	MOVQ    terms+40(FP), R8
+	MOVQ    CX, DI
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVB    add+56(FP), R9
+	TESTB   R9, R9
+	JZ      wide_term
+	MOVQ    AX, R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS 128(R9), Y4
+	VMOVUPS 160(R9), Y5
+	VMOVUPS 192(R9), Y6
+	VMOVUPS 224(R9), Y7
+
+wide_term:
+	VBROADCASTSS (SI), Y8
+	VMOVUPS      (DI), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMOVUPS      32(DI), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMOVUPS      64(DI), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVUPS      96(DI), Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VMOVUPS      128(DI), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      160(DI), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVUPS      192(DI), Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      224(DI), Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         DX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNZ          wide_term
+	MOVQ         AX, SI
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	VMOVUPS      Y2, 64(SI)
+	VMOVUPS      Y3, 96(SI)
+	VMOVUPS      Y4, 128(SI)
+	VMOVUPS      Y5, 160(SI)
+	VMOVUPS      Y6, 192(SI)
+	VMOVUPS      Y7, 224(SI)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x04, BX
+	JGE          wide
+
+narrow:
+	ADDQ $0x04, BX
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), SI
+	MOVQ    terms+40(FP), R8
+	MOVQ    CX, DI
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVB    add+56(FP), R9
+	TESTB   R9, R9
+	JZ      panel_term
+	MOVQ    AX, R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+
+panel_term:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VMOVUPS      32(DI), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         DX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNZ          panel_term
+	MOVQ         AX, SI
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	DECQ         BX
+	JNZ          panel
+
+end:
+	VZEROUPPER
+	RET
+
+// func thin2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, FMA3
+TEXT ·thin2SIMD(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+	SUBQ $0x02, SI
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      wide_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	VMOVUPS 64(R10), Y2
+	VMOVUPS 96(R10), Y3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y4
+	VMOVUPS 32(R10), Y5
+	VMOVUPS 64(R10), Y6
+	VMOVUPS 96(R10), Y7
+
+wide_term:
+	VBROADCASTSS (DI), Y8
+	VBROADCASTSS 4(DI), Y9
+	VMOVUPS      (R8), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      32(R8), Y10
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      64(R8), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      96(R8), Y10
+	VFMADD231PS  Y10, Y8, Y3
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         BX, R8
+	ADDQ         $0x08, DI
+	DECQ         R9
+	JNZ          wide_term
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y2, 64(DI)
+	VMOVUPS      Y3, 96(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	VMOVUPS      Y6, 64(DI)
+	VMOVUPS      Y7, 96(DI)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, SI
+	JGE          wide
+
+narrow:
+	ADDQ $0x02, SI
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y2
+	VMOVUPS 32(R10), Y3
+
+panel_term:
+	VMOVUPS      (R8), Y4
+	VMOVUPS      32(R8), Y5
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(DI), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         BX, R8
+	ADDQ         $0x08, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+
+end:
+	VZEROUPPER
+	RET
+
+// func thin3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, FMA3
+TEXT ·thin3SIMD(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y2
+	VMOVUPS 32(R10), Y3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y4
+	VMOVUPS 32(R10), Y5
+
+panel_term:
+	VMOVUPS      (R8), Y6
+	VMOVUPS      32(R8), Y7
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 4(DI), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 8(DI), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         BX, R8
+	ADDQ         $0x0c, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func thin4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, FMA3
+TEXT ·thin4SIMD(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y2
+	VMOVUPS 32(R10), Y3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y4
+	VMOVUPS 32(R10), Y5
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y6
+	VMOVUPS 32(R10), Y7
+
+panel_term:
+	VMOVUPS      (R8), Y8
+	VMOVUPS      32(R8), Y9
+	VBROADCASTSS (DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(DI), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         BX, R8
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func thin5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, FMA3
+TEXT ·thin5SIMD(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y2
+	VMOVUPS 32(R10), Y3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y4
+	VMOVUPS 32(R10), Y5
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y6
+	VMOVUPS 32(R10), Y7
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y8
+	VMOVUPS 32(R10), Y9
+
+panel_term:
+	VMOVUPS      (R8), Y10
+	VMOVUPS      32(R8), Y11
+	VBROADCASTSS (DI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 4(DI), Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 8(DI), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 12(DI), Y12
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 16(DI), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         BX, R8
+	ADDQ         $0x14, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
+// func thin6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, FMA3
+TEXT ·thin6SIMD(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y2
+	VMOVUPS 32(R10), Y3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y4
+	VMOVUPS 32(R10), Y5
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y6
+	VMOVUPS 32(R10), Y7
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y8
+	VMOVUPS 32(R10), Y9
+	ADDQ    CX, R10
+	VMOVUPS (R10), Y10
+	VMOVUPS 32(R10), Y11
+
+panel_term:
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
+	VBROADCASTSS (DI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS 4(DI), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS 8(DI), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS 12(DI), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS 16(DI), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS 20(DI), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         BX, R8
+	ADDQ         $0x18, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y11, 32(DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+	VZEROUPPER
+	RET
+
 // func dot1SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
 // Requires: AVX, FMA3
 TEXT ·dot1SIMD(SB), NOSPLIT, $0-65
@@ -2724,6 +3278,862 @@ set:
 	ADDQ    nextB+40(FP), DX
 	DECQ    panels+56(FP)
 	JNZ     panel
+	VZEROUPPER
+	RET
+
+// func thin1AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·thin1AVX512(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), CX
+	MOVQ rowB+32(FP), DX
+	MOVQ panels+48(FP), BX
+	SUBQ $0x04, BX
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), SI
+	MOVQ    terms+40(FP), R8
+	MOVQ    CX, DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVB    add+56(FP), R9
+	TESTB   R9, R9
+	JZ      wide_term
+	MOVQ    AX, R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+
+wide_term:
+	VBROADCASTSS (SI), Z4
+	VMOVUPS      (DI), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VMOVUPS      64(DI), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VMOVUPS      128(DI), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VMOVUPS      192(DI), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         DX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNZ          wide_term
+	MOVQ         AX, SI
+	VMOVUPS      Z0, (SI)
+	VMOVUPS      Z1, 64(SI)
+	VMOVUPS      Z2, 128(SI)
+	VMOVUPS      Z3, 192(SI)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x04, BX
+	JGE          wide
+
+narrow:
+	ADDQ $0x04, BX
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), SI
+	MOVQ    terms+40(FP), R8
+	MOVQ    CX, DI
+	VPXORD  Z6, Z6, Z6
+	MOVB    add+56(FP), R9
+	TESTB   R9, R9
+	JZ      panel_term
+	MOVQ    AX, R9
+	VMOVUPS (R9), Z6
+
+panel_term:
+	VMOVUPS      (DI), Z0
+	VBROADCASTSS (SI), Z1
+	VFMADD231PS  Z0, Z1, Z6
+	ADDQ         DX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNZ          panel_term
+	MOVQ         AX, SI
+	VMOVUPS      Z6, (SI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	DECQ         BX
+	JNZ          panel
+
+end:
+	VZEROUPPER
+	RET
+
+// func thin2AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·thin2AVX512(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+	SUBQ $0x04, SI
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      wide_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	VMOVUPS 128(R10), Z6
+	VMOVUPS 192(R10), Z7
+
+wide_term:
+	VBROADCASTSS (DI), Z8
+	VBROADCASTSS 4(DI), Z9
+	VMOVUPS      (R8), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z4
+	VMOVUPS      64(R8), Z10
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      128(R8), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      192(R8), Z10
+	VFMADD231PS  Z10, Z8, Z3
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         BX, R8
+	ADDQ         $0x08, DI
+	DECQ         R9
+	JNZ          wide_term
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, DX
+	SUBQ         $0x04, SI
+	JGE          wide
+
+narrow:
+	ADDQ $0x04, SI
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z11
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z12
+
+panel_term:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (DI), Z1
+	VFMADD231PS  Z0, Z1, Z11
+	VBROADCASTSS 4(DI), Z1
+	VFMADD231PS  Z0, Z1, Z12
+	ADDQ         BX, R8
+	ADDQ         $0x08, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z12, (DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+
+end:
+	VZEROUPPER
+	RET
+
+// func thin3AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·thin3AVX512(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+	SUBQ $0x04, SI
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      wide_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	VMOVUPS 128(R10), Z6
+	VMOVUPS 192(R10), Z7
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z8
+	VMOVUPS 64(R10), Z9
+	VMOVUPS 128(R10), Z10
+	VMOVUPS 192(R10), Z11
+
+wide_term:
+	VBROADCASTSS (DI), Z12
+	VBROADCASTSS 4(DI), Z13
+	VBROADCASTSS 8(DI), Z14
+	VMOVUPS      (R8), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z8
+	VMOVUPS      64(R8), Z15
+	VFMADD231PS  Z15, Z12, Z1
+	VFMADD231PS  Z15, Z13, Z5
+	VFMADD231PS  Z15, Z14, Z9
+	VMOVUPS      128(R8), Z15
+	VFMADD231PS  Z15, Z12, Z2
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z10
+	VMOVUPS      192(R8), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         BX, R8
+	ADDQ         $0x0c, DI
+	DECQ         R9
+	JNZ          wide_term
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, DX
+	SUBQ         $0x04, SI
+	JGE          wide
+
+narrow:
+	ADDQ $0x04, SI
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z16
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z17
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z18
+
+panel_term:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (DI), Z1
+	VFMADD231PS  Z0, Z1, Z16
+	VBROADCASTSS 4(DI), Z1
+	VFMADD231PS  Z0, Z1, Z17
+	VBROADCASTSS 8(DI), Z1
+	VFMADD231PS  Z0, Z1, Z18
+	ADDQ         BX, R8
+	ADDQ         $0x0c, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Z16, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z17, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z18, (DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+
+end:
+	VZEROUPPER
+	RET
+
+// func thin4AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·thin4AVX512(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+	SUBQ $0x04, SI
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      wide_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	VMOVUPS 128(R10), Z6
+	VMOVUPS 192(R10), Z7
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z8
+	VMOVUPS 64(R10), Z9
+	VMOVUPS 128(R10), Z10
+	VMOVUPS 192(R10), Z11
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	VMOVUPS 192(R10), Z15
+
+wide_term:
+	VMOVUPS      (R8), Z16
+	VMOVUPS      64(R8), Z17
+	VMOVUPS      128(R8), Z18
+	VMOVUPS      192(R8), Z19
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 4(DI), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 8(DI), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 12(DI), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         BX, R8
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNZ          wide_term
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	VMOVUPS      Z14, 128(DI)
+	VMOVUPS      Z15, 192(DI)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, DX
+	SUBQ         $0x04, SI
+	JGE          wide
+
+narrow:
+	ADDQ $0x04, SI
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	VPXORD  Z24, Z24, Z24
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z21
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z22
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z23
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z24
+
+panel_term:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (DI), Z1
+	VFMADD231PS  Z0, Z1, Z21
+	VBROADCASTSS 4(DI), Z1
+	VFMADD231PS  Z0, Z1, Z22
+	VBROADCASTSS 8(DI), Z1
+	VFMADD231PS  Z0, Z1, Z23
+	VBROADCASTSS 12(DI), Z1
+	VFMADD231PS  Z0, Z1, Z24
+	ADDQ         BX, R8
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Z21, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z22, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z23, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z24, (DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+
+end:
+	VZEROUPPER
+	RET
+
+// func thin5AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·thin5AVX512(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+	SUBQ $0x04, SI
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      wide_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	VMOVUPS 128(R10), Z6
+	VMOVUPS 192(R10), Z7
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z8
+	VMOVUPS 64(R10), Z9
+	VMOVUPS 128(R10), Z10
+	VMOVUPS 192(R10), Z11
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	VMOVUPS 192(R10), Z15
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z16
+	VMOVUPS 64(R10), Z17
+	VMOVUPS 128(R10), Z18
+	VMOVUPS 192(R10), Z19
+
+wide_term:
+	VMOVUPS      (R8), Z20
+	VMOVUPS      64(R8), Z21
+	VMOVUPS      128(R8), Z22
+	VMOVUPS      192(R8), Z23
+	VBROADCASTSS (DI), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS 4(DI), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS 8(DI), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS 12(DI), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS 16(DI), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         BX, R8
+	ADDQ         $0x14, DI
+	DECQ         R9
+	JNZ          wide_term
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	VMOVUPS      Z14, 128(DI)
+	VMOVUPS      Z15, 192(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	VMOVUPS      Z18, 128(DI)
+	VMOVUPS      Z19, 192(DI)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, DX
+	SUBQ         $0x04, SI
+	JGE          wide
+
+narrow:
+	ADDQ $0x04, SI
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z27, Z27, Z27
+	VPXORD  Z28, Z28, Z28
+	VPXORD  Z29, Z29, Z29
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z25
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z26
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z27
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z28
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z29
+
+panel_term:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (DI), Z1
+	VFMADD231PS  Z0, Z1, Z25
+	VBROADCASTSS 4(DI), Z1
+	VFMADD231PS  Z0, Z1, Z26
+	VBROADCASTSS 8(DI), Z1
+	VFMADD231PS  Z0, Z1, Z27
+	VBROADCASTSS 12(DI), Z1
+	VFMADD231PS  Z0, Z1, Z28
+	VBROADCASTSS 16(DI), Z1
+	VFMADD231PS  Z0, Z1, Z29
+	ADDQ         BX, R8
+	ADDQ         $0x14, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Z25, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z26, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z28, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z29, (DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+
+end:
+	VZEROUPPER
+	RET
+
+// func thin6AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, panels int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·thin6AVX512(SB), NOSPLIT, $0-57
+	MOVQ c+0(FP), AX
+	MOVQ rowC+8(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ rowB+32(FP), BX
+	MOVQ panels+48(FP), SI
+	SUBQ $0x02, SI
+	JL   narrow
+
+wide:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      wide_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z2
+	VMOVUPS 64(R10), Z3
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z6
+	VMOVUPS 64(R10), Z7
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z8
+	VMOVUPS 64(R10), Z9
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z10
+	VMOVUPS 64(R10), Z11
+
+wide_term:
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
+	VBROADCASTSS (DI), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS 4(DI), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS 8(DI), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS 12(DI), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS 16(DI), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS 20(DI), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         BX, R8
+	ADDQ         $0x18, DI
+	DECQ         R9
+	JNZ          wide_term
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z3, 64(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x02, SI
+	JGE          wide
+
+narrow:
+	ADDQ $0x02, SI
+	JZ   end
+
+panel:
+	MOVQ    a+16(FP), DI
+	MOVQ    terms+40(FP), R9
+	MOVQ    DX, R8
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JZ      panel_term
+	MOVQ    AX, R10
+	VMOVUPS (R10), Z15
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z16
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z17
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z18
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z19
+	ADDQ    CX, R10
+	VMOVUPS (R10), Z20
+
+panel_term:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (DI), Z1
+	VFMADD231PS  Z0, Z1, Z15
+	VBROADCASTSS 4(DI), Z1
+	VFMADD231PS  Z0, Z1, Z16
+	VBROADCASTSS 8(DI), Z1
+	VFMADD231PS  Z0, Z1, Z17
+	VBROADCASTSS 12(DI), Z1
+	VFMADD231PS  Z0, Z1, Z18
+	VBROADCASTSS 16(DI), Z1
+	VFMADD231PS  Z0, Z1, Z19
+	VBROADCASTSS 20(DI), Z1
+	VFMADD231PS  Z0, Z1, Z20
+	ADDQ         BX, R8
+	ADDQ         $0x18, DI
+	DECQ         R9
+	JNZ          panel_term
+	MOVQ         AX, DI
+	VMOVUPS      Z15, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z16, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z17, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z18, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z19, (DI)
+	ADDQ         CX, DI
+	VMOVUPS      Z20, (DI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	DECQ         SI
+	JNZ          panel
+
+end:
 	VZEROUPPER
 	RET
 

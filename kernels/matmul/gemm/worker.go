@@ -15,8 +15,12 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 			scaled(p.c[row*p.n+j:row*p.n+lastJ], p.before[row*p.n+j:row*p.n+lastJ], p.beta)
 		}
 	}
-	if p.x != nil {
+	switch {
+	case p.x != nil:
 		w.dots(p, i, lastI, j, lastJ)
+		return
+	case p.thin:
+		w.thin(p, j, lastJ)
 		return
 	}
 	most := blockColumns

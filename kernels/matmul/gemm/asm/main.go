@@ -28,6 +28,9 @@ func main() {
 		for rows := 1; rows <= set.rows; rows++ {
 			set.kernel(rows)
 		}
+		for rows := 1; rows <= thinRows; rows++ {
+			set.thin(rows)
+		}
 		for rows := 1; rows <= set.dotRows; rows++ {
 			set.dot(rows)
 		}
