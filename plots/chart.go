@@ -39,6 +39,9 @@ type Chart struct {
 	paint         func(draw.Canvas)
 }
 
+// NewChart returns a chart of a size, in points, that is drawn by paint.
+func NewChart(width, height vg.Length, paint func(draw.Canvas)) *Chart { return &Chart{width, height, paint} }
+
 // Size returns the width and height of the chart, in points. One point is 1.5 pixels.
 func (c *Chart) Size() (width, height vg.Length) { return c.width, c.height }
 
@@ -61,8 +64,11 @@ type colorCanvas struct {
 	colors map[color.RGBA]bool
 }
 
-// SetColor implements vg.Canvas.
+// SetColor implements vg.Canvas, by which nil is black.
 func (c *colorCanvas) SetColor(clr color.Color) {
+	if clr == nil {
+		clr = color.Black
+	}
 	of := color.NRGBAModel.Convert(clr).(color.NRGBA)
 	opacity := float64(of.A) / 255
 	of.A = 255

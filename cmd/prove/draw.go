@@ -15,6 +15,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/lab/model"
 	"crossover/lab/proof"
+	"crossover/plots"
 )
 
 // draw draws the charts of the tables coverage and regret.
@@ -123,12 +124,8 @@ func drawRegret(path string, rows []proof.Regret, runs int) error {
 
 // save writes a chart to a PNG file.
 func save(p *plot.Plot, height vg.Length, path string) error {
-	image, err := p.WriterTo(8*vg.Inch, height, "png")
-	if err != nil {
-		return err
-	}
 	return command.Replace(path, func(w io.Writer) error {
-		_, err := image.WriteTo(w)
+		_, err := plots.NewChart(8*vg.Inch, height, p.Draw).WriteTo(w)
 		return err
 	})
 }
