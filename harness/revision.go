@@ -115,6 +115,9 @@ func sameAs(other, set *timings.Set) *timings.Set {
 	return set.Without(set.Changes(other.Revision, nil))
 }
 
+// DeclaredAs takes over the cases and spaces of a run, which a loaded run lacks. They know which shapes a change concerns: see [Join].
+func (r *Run) DeclaredAs(other *Run) { r.cases, r.Spaces = other.cases, other.Spaces }
+
 // caseNamed returns the case of the run, or of one of its spaces, with a name. It returns nil if there is none.
 func (r *Run) caseNamed(name string) *kernels.Case {
 	for i := range r.cases {

@@ -123,6 +123,7 @@ func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) 
 	if err != nil {
 		return nil, nil, err
 	}
+	newer.DeclaredAs(r)
 	folder, err := harness.NewFolder(o.samples)
 	if err != nil {
 		return nil, nil, err

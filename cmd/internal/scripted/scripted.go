@@ -41,6 +41,9 @@ type Machine struct {
 	// Revisions are those of implementations in cases and spaces that are added later; 0 for others.
 	Revisions map[string]int
 
+	// Concerns says which shapes of spaces the last revision of an implementation concerns: see [kernels.RevisedAt]; nil for all.
+	Concerns map[string]func(s kernels.Shape) bool
+
 	// Missing says why implementations cannot run here, in all cases and spaces; nil for others.
 	Missing map[string]error
 

@@ -33,13 +33,19 @@ func (m *Machine) AddSpace(operation string, costs map[string]Cost) {
 	}
 	for _, implementation := range slices.Sorted(maps.Keys(costs)) {
 		cost := costs[implementation]
-		op.By = append(op.By, kernels.Revised(m.Revisions[implementation], kernels.Named(implementation, func(*kernels.Backends, struct{}) (kernels.Runner, error) {
+		by := kernels.Named(implementation, func(*kernels.Backends, struct{}) (kernels.Runner, error) {
 			return kernels.RunnerFunc(func(s kernels.Shape, a *kernels.Args) error {
 				m.spend(cost(float64(s[0]) * float64(s[1])))
 				copy(a[0], a[1])
 				return nil
 			}), nil
-		})))
+		})
+		revision, concerns := m.Revisions[implementation], m.Concerns[implementation]
+		if concerns == nil {
+			op.By = append(op.By, kernels.Revised(revision, by))
+			continue
+		}
+		op.By = append(op.By, kernels.RevisedAt(revision, concerns, kernels.Revised(revision-1, by)))
 	}
 	m.cases = append(m.cases, op.Cases(b)...)
 	m.spaces = append(m.spaces, func() *kernels.Space { return op.Space(b, kernels.Caller) })
