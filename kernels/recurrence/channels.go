@@ -35,7 +35,7 @@ type wide interface {
 
 // pace says how fast a core filters channels.
 type pace struct {
-	together       int // channels that hardly take longer than one
+	together       int // channels that hardly take longer than one, if there are so many
 	perMicrosecond int // samples of these that take about a microsecond
 	least          int // channels from which on vector code takes less time than Go, if the kernel has it
 	rest           int // channels beside whole vectors up to which one and two take less time than another vector
@@ -53,11 +53,7 @@ func overChannels[P any](values int, speed pace, build func(p P) kernel) kernels
 		return kernels.Loop{
 			Rows: func(s *kernels.Shape) int { return s[channels] },
 			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-				unit := min(most, max(speed.together, (rows-1)/p.Workers()+1))
-				if unit > pair {
-					unit = (unit-1)/lanes*lanes + lanes
-				}
-				return p.Grain(rows, float64(speed.perMicrosecond)/float64(s[samples]), unit)
+				return p.Grain(rows, float64(speed.perMicrosecond)/float64(s[samples]), speed.unit(rows, p.Workers(), most))
 			},
 			Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 				copy(a[after][2*values*lo:2*values*hi], a[before][2*values*lo:2*values*hi])
@@ -70,6 +66,18 @@ func overChannels[P any](values int, speed pace, build func(p P) kernel) kernels
 			},
 		}, nil
 	})
+}
+
+// unit returns the least number of channels, of rows, that are worth a worker, at most `most`.
+func (p *pace) unit(rows, workers, most int) int {
+	unit := min(most, max(p.together, (rows-1)/workers+1))
+	if rows < p.least {
+		unit = min(unit, pair) // no vector code
+	}
+	if unit > pair {
+		unit = (unit-1)/lanes*lanes + lanes
+	}
+	return unit
 }
 
 // filter filters channels on one core.

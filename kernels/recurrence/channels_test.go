@@ -110,3 +110,21 @@ func testApart[P any](t *testing.T, op *kernels.Op[P], p P) {
 		}
 	}
 }
+
+// Channels that are computed in vectors are divided into whole vectors if a few more hardly take longer, and fewer channels into pairs.
+func TestUnit(t *testing.T) {
+	together, apart := pace{together: lanes, least: lanes}, pace{together: 1, least: lanes}
+	for _, c := range []struct {
+		of            pace
+		rows, workers int
+		most, want    int
+	}{
+		{together, 3, 2, widest, 2}, {together, 4, 2, widest, 4}, {together, 8, 2, widest, 4}, {together, 9, 2, widest, 8}, {together, 8, 16, widest, 4},
+		{together, 4, 2, pair, 2}, {together, 1000, 2, widest, widest}, // Go alone; many channels
+		{apart, 2, 2, widest, 1}, {apart, 4, 2, widest, 2}, {apart, 8, 16, widest, 1}, {apart, 12, 2, widest, 8},
+	} {
+		if got := c.of.unit(c.rows, c.workers, c.most); got != c.want {
+			t.Errorf("%d channels, %d workers, %+v: units of %d, want %d", c.rows, c.workers, c.of, got, c.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // EnvelopeParams describes an envelope follower. Times are the seconds in which the follower comes within 1/e of a new level,
@@ -44,15 +45,21 @@ var Envelope = declare(family[EnvelopeParams]{
 	},
 	flops: 5, threads: 1,
 	by: []kernels.Makers[EnvelopeParams]{
-		kernels.Revised(1, overChannels(1, pace{together: pair, perMicrosecond: 2560, least: 4}, func(p EnvelopeParams) kernel {
+		kernels.RevisedAt(4, inVectors, kernels.Revised(1, overChannels(1, pace{together: lanes, perMicrosecond: 2560, least: lanes}, func(p EnvelopeParams) kernel {
 			return newEnvelope(p.coefficients())
-		})), // Vector code.
+		})), "go-parallel"),
 		kernels.KernelText("", perChannel(envelopeSource, 16, func(p EnvelopeParams) []any {
 			attack, release := p.coefficients()
 			return []any{float32(attack), float32(release)}
 		})),
 	},
 })
+
+// inVectors reports whether channels are not divided any more into pairs. Two cores took as long for two pairs as one for the four
+// together, and twice as long if the input is noise, because Go's code branches where a level rises or falls.
+func inVectors(s kernels.Shape) bool {
+	return s[channels] >= lanes && s[channels] <= pair*pool.Shared().Workers()
+}
 
 // envelope is an envelope follower on a processor.
 type envelope struct {
