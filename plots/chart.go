@@ -49,8 +49,11 @@ func (c *Chart) Size() (width, height vg.Length) { return c.width, c.height }
 func (c *Chart) Draw(canvas vg.Canvas) { c.paint(draw.NewCanvas(canvas, c.width, c.height)) }
 
 // WriteTo writes the chart as a PNG image of at most 256 colours.
-func (c *Chart) WriteTo(w io.Writer) (int64, error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(c.width, c.height), vgimg.UseDPI(Resolution))
+func (c *Chart) WriteTo(w io.Writer) (int64, error) { return c.writeAt(w, Resolution) }
+
+// writeAt is WriteTo at a resolution in pixels per inch.
+func (c *Chart) writeAt(w io.Writer, resolution int) (int64, error) {
+	canvas := vgimg.NewWith(vgimg.UseWH(c.width, c.height), vgimg.UseDPI(resolution))
 	used := &colorCanvas{canvas, map[color.RGBA]bool{{R: 255, G: 255, B: 255, A: 255}: true}}
 	c.Draw(used)
 	counter := &countingWriter{w: w}

@@ -64,6 +64,10 @@ func mapChart(o *calibration.Operation, running string) *Chart {
 	return chart
 }
 
+// goldenResolution is that of the images in testdata, in pixels per inch. They take half of the room that they would at that of a
+// chart, and a person can still read them.
+const goldenResolution = 72
+
 func TestGoldenImages(t *testing.T) {
 	for name, chart := range map[string]*Chart{
 		"two_thresholds": caseChart(twoThresholds),
@@ -96,6 +100,10 @@ func TestGoldenImages(t *testing.T) {
 			const most = 70_000 // bytes; limited because an image for each line of shapes and host is committed
 			if got.Len() > most {
 				t.Errorf("image of %d bytes, want at most %d", got.Len(), most)
+			}
+			got.Reset()
+			if _, err := chart.writeAt(&got, goldenResolution); err != nil {
+				t.Fatal(err)
 			}
 			golden := filepath.Join("testdata", name+"_golden.png")
 			if *update {
