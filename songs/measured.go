@@ -155,7 +155,9 @@ func (m *measured) of(reference float64, which func(*calibration.Part) bool) (se
 	return factor * reference, true
 }
 
-// besides returns what a call takes outside of its parts. A length whose parts cover the call says nothing.
+// besides returns what a call takes outside of its parts. A length whose parts cover the call says nothing. Beyond the measured lengths,
+// a shorter call takes no more than the nearest one, and a longer one no less: it is a small difference of great times, so two lengths
+// may say otherwise, by chance.
 func (m *measured) besides() float64 {
 	var all []point
 	for i := range m.lengths {
@@ -166,7 +168,15 @@ func (m *measured) besides() float64 {
 	if len(all) == 0 {
 		return 0
 	}
-	value, _ := between(all, m.at, slopeOfTimes)
+	value, inside := between(all, m.at, slopeOfTimes)
+	if !inside {
+		nearest, _ := between(all, m.at, 0)
+		if m.at < all[0].at { // they are sorted now
+			value = min(value, nearest)
+		} else {
+			value = max(value, nearest)
+		}
+	}
 	return math.Exp(value)
 }
 

@@ -122,6 +122,18 @@ func TestForecastOfOddLengths(t *testing.T) {
 	}
 }
 
+// What a call takes besides its parts goes on beyond the measured lengths as it rises, and does not rise where calls get shorter.
+func TestForecastOfWhatIsBesides(t *testing.T) {
+	for _, c := range []struct{ short, long, before, after float64 }{{1e-6, 3e-6, 1e-6 / 3, 9e-6}, {3e-6, 1e-6, 3e-6, 1e-6}} {
+		for at, want := range map[float64]float64{1000: c.short, 3000: c.long, 1000 / 3.0: c.before, 9000: c.after} {
+			m := measured{at: math.Log(at), lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, c.short), partsOf(3000, 2, 1e-9, c.long)}}
+			if got := m.besides(); math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%g and %g s at 1000 and 3000: %g s at %g, want %g", c.short, c.long, got, at, want)
+			}
+		}
+	}
+}
+
 // What a byte takes is the slope between tensors whose sizes are far apart, and each tensor takes something besides.
 func TestMoves(t *testing.T) {
 	const each, byByte = 5e-6, 2e-11
