@@ -19,8 +19,8 @@ const MostRuns = 6
 // of the other run are forgotten instead. A case has at most MostRuns runs: of more, those go first that have no size which the others
 // lack, the oldest before the newer ones, and then the oldest. Earlier times of an implementation whose revision has changed are left
 // out, also those of shapes, and the result's Changes say so. If the change concerns some shapes only, as the newer run's cases and
-// spaces know, the times at others stay. The entry's date, environment and method are those of the run of its
-// first case, which is a kept case if there is one.
+// spaces know, the times at others stay. The entry's date, environment and method are those of the run of its first case, which is a
+// kept case if there is one.
 func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	j := &joint{Run: &Run{
 		Entry: newer.Entry, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Resamples: newer.Resamples,

@@ -16,8 +16,7 @@ import (
 
 // since returns the run without the times of implementations that have another revision in a newer run and take other times now, and
 // without the sizes and shapes that say nothing without them, see [thresholds.Since]. It also returns a line for each operation that
-// has lost times.
-// Cases and shapes for which except returns true stay as they are.
+// has lost times. Cases and shapes for which except returns true stay as they are.
 func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) {
 	out := *r
 	out.Timings, out.Earlier, out.Shapes = maps.Clone(r.Timings), map[string][]*timings.Set{}, maps.Clone(r.Shapes)
@@ -31,7 +30,7 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 		}
 		of := newer.caseNamed(c.Name)
 		leaveOut := func(set *timings.Set, measured time.Time) *timings.Set {
-			changes := set.Changes(now.Revision, holdsIn(of, set))
+			changes := set.Changes(now.Revision, holdsIn(of, set, now.Revision))
 			found.add(c.Operation, set, changes, measured)
 			return thresholds.Since(set, changes)
 		}
@@ -52,7 +51,7 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 		if o.Created != nil {
 			created = *o.Created
 		}
-		changes := r.Shapes[name].Changes(now.Revision, holdsIn(newer.caseNamed(name), r.Shapes[name]))
+		changes := r.Shapes[name].Changes(now.Revision, holdsIn(newer.caseNamed(name), r.Shapes[name], now.Revision))
 		found.add(o.Name, r.Shapes[name], changes, created)
 		out.Shapes[name] = thresholds.Since(r.Shapes[name], changes)
 	}
@@ -79,7 +78,8 @@ func (c changes) add(operation string, set *timings.Set, since []timings.Change,
 	}
 	of := c[operation]
 	for _, change := range since {
-		of.some = of.some || change.Holds != nil && slices.ContainsFunc(set.Sizes(), change.Holds)
+		i := slices.Index(set.Implementations, change.Implementation)
+		of.some = of.some || slices.ContainsFunc(set.Blocks, func(b timings.Block) bool { return b.Timed(i) && !change.Concerns(b.Size) })
 		if !slices.Contains(of.names, change.Implementation) {
 			of.names = append(of.names, change.Implementation)
 		}
@@ -115,8 +115,13 @@ func sameAs(other, set *timings.Set) *timings.Set {
 	return set.Without(set.Changes(other.Revision, nil))
 }
 
-// DeclaredAs takes over the cases and spaces of a run, which a loaded run lacks. They know which shapes a change concerns: see [Join].
-func (r *Run) DeclaredAs(other *Run) { r.cases, r.Spaces = other.cases, other.Spaces }
+// Declare gives a loaded run cases and spaces of this program. They know which shapes a change concerns: see [Join].
+func (r *Run) Declare(cases []kernels.Case, spaces []*kernels.Space) {
+	r.cases, r.Spaces = cases, spaces
+}
+
+// DeclaredAs gives the run the cases and spaces of another one: see [Run.Declare].
+func (r *Run) DeclaredAs(other *Run) { r.Declare(other.cases, other.Spaces) }
 
 // caseNamed returns the case of the run, or of one of its spaces, with a name. It returns nil if there is none.
 func (r *Run) caseNamed(name string) *kernels.Case {
@@ -133,13 +138,18 @@ func (r *Run) caseNamed(name string) *kernels.Case {
 	return nil
 }
 
-// holdsIn returns a function that reports whether the times of an implementation in a set hold at a size though it has changed, or
-// nil if there is no case that knows.
-func holdsIn(c *kernels.Case, set *timings.Set) func(implementation string, size int) bool {
+// holdsIn returns a function that reports whether the times of an implementation in a set hold at a size though it has the revision of
+// now. It returns nil if there is no case that knows. A case knows nothing of other revisions than its own.
+func holdsIn(c *kernels.Case, set *timings.Set, now func(implementation string) (revision int, known bool)) func(implementation string, size int) bool {
 	if c == nil {
 		return nil
 	}
+	own := revisionOf(c)
 	return func(implementation string, size int) bool {
+		of, _ := now(implementation)
+		if revision, known := own(implementation); !known || revision != of {
+			return false
+		}
 		if values, found := set.Shapes[size]; found {
 			return c.HoldsAt(implementation, set.Revisions[implementation], values)
 		}

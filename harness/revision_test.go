@@ -133,6 +133,12 @@ func TestJoinLeavesOutTimesThatHaveChanged(t *testing.T) {
 	if got := timesOf(j.Shapes["sum"]); !reflect.DeepEqual(got, []int{6, 6, 6}) {
 		t.Errorf("shapes have times %v, want 6 each", got)
 	}
+	// A program knows nothing of the changes between other revisions than its own.
+	another := shaped(3, 500, 2)
+	another.DeclaredAs(newer)
+	if j := Join(shaped(1, 300, 0), another, none, none); !slices.Equal(j.Changes, []string{"sum: c changed since the run of 2026-01-01: its earlier times are left out"}) {
+		t.Errorf("%q is said of a run of another program", j.Changes)
+	}
 	// The choices on a line that a change does not concern can still be checked.
 	recorded := []calibration.Implementation{{Name: "c"}}
 	c := newer.cases[0]

@@ -86,8 +86,8 @@ type Implementation struct {
 	ErrorBound float64
 
 	// Revision counts the changes after which the implementation takes other times. Times of another revision are those of
-	// another program: a calibration does not join them, and verify tests no choices that rest on them. Makers get a
-	// revision by [Revised].
+	// another program: a calibration joins them only at shapes that no change since concerns, and verify tests no other choices
+	// that rest on them. Makers get a revision by [Revised] or [RevisedAt].
 	Revision int
 
 	partly []partly // changes that concern some shapes only: see [RevisedAt]

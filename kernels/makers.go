@@ -202,7 +202,8 @@ func Revised[P any](revision int, makers Makers[P], names ...string) Makers[P] {
 // which concerns returns true. What was measured at others holds. revision is the raised one. A later change raises it further and
 // comes around this one. RevisedAt panics if an implementation has another revision, which is a mistake in a declaration.
 //
-// A change within, such as one of the pool, would change the number. Then the declaration is wrong, and becomes one of [Revised].
+// If a revision within is raised later, such as the pool's, RevisedAt panics too. Replace it by [Revised] then, because that change
+// concerns all shapes.
 func RevisedAt[P any](revision int, concerns func(s Shape) bool, makers Makers[P], names ...string) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		all := makers(b, op)

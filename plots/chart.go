@@ -40,7 +40,9 @@ type Chart struct {
 }
 
 // NewChart returns a chart of a size, in points, that is drawn by paint.
-func NewChart(width, height vg.Length, paint func(draw.Canvas)) *Chart { return &Chart{width, height, paint} }
+func NewChart(width, height vg.Length, paint func(draw.Canvas)) *Chart {
+	return &Chart{width, height, paint}
+}
 
 // Size returns the width and height of the chart, in points. One point is 1.5 pixels.
 func (c *Chart) Size() (width, height vg.Length) { return c.width, c.height }

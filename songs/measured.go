@@ -156,8 +156,8 @@ func (m *measured) of(reference float64, which func(*calibration.Part) bool) (se
 }
 
 // besides returns what a call takes outside of its parts. A length whose parts cover the call says nothing. Beyond the measured lengths,
-// a shorter call takes no more than the nearest one, and a longer one no less: it is a small difference of great times, so two lengths
-// may say otherwise, by chance.
+// a shorter call takes no more than the nearest one, and a longer one no less. What lies outside is a small difference of long times,
+// which may fall from length to length by chance.
 func (m *measured) besides() float64 {
 	var all []point
 	for i := range m.lengths {

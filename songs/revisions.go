@@ -30,15 +30,23 @@ func (p *Pipeline) implementations(i int) []kernels.Implementation {
 	return step.Implementations(p.backends)
 }
 
-// changed returns an implementation of a stage that has another revision than at a measured length, and "" if there is none. name
-// is the only one that counts, or "" for all that the dispatcher may choose. What cannot run here does not count.
+// changed returns an implementation of a stage that has another revision than at a measured length and takes another time there now,
+// and "" if there is none. name is the only one that counts, or "" for all that the dispatcher may choose. What cannot run here does
+// not count.
 func (p *Pipeline) changed(l *calibration.PipelineLength, i int, name string) string {
 	for _, m := range p.implementations(i) {
-		if (name == "" || m.Name == name) && m.Revision != l.RevisionOf(p.names[i], m.Name) && m.Missing() == nil {
+		revision := l.RevisionOf(p.names[i], m.Name)
+		if (name == "" || m.Name == name) && m.Revision != revision && m.Missing() == nil && !p.holds(l, i, m, revision) {
 			return m.Name
 		}
 	}
 	return ""
+}
+
+// holds reports whether no change of a stage's implementation since a revision concerns the stage at a measured length.
+func (p *Pipeline) holds(l *calibration.PipelineLength, i int, m kernels.Implementation, revision int) bool {
+	at, err := p.arranged(l.Elements[:min(len(l.Elements), len(p.w.Inputs))], 0)
+	return err == nil && m.Holds(revision, at.shapes[i])
 }
 
 // doubt returns why a measured route is not believed: an implementation of a stage has changed since, so the route takes another

@@ -125,12 +125,21 @@ func TestShapesBeforeARevision(t *testing.T) {
 	}
 	some := []timings.Change{{Implementation: "go-parallel", Revision: 1, Holds: func(size int) bool { return size < 2 || size == 4 }}}
 	part = Since(set, some)
-	if sizes := part.Sizes(); !slices.Equal(sizes, []int{1, 3, 4}) || part.Revisions["go-parallel"] != 1 {
+	if sizes := part.Sizes(); !slices.Equal(sizes, []int{1, 4}) || part.Revisions["go-parallel"] != 1 {
 		t.Errorf("after a change at 2 and 3, shapes %v are left, of revision %d", sizes, part.Revisions["go-parallel"])
 	}
 	for _, b := range part.Blocks {
 		if b.Timed(1) != (b.Size == 1) {
 			t.Errorf("after a change at 2 and 3, shape %d has %v", b.Size, b.Seconds)
+		}
+	}
+	for name, c := range map[string]struct {
+		changes []timings.Change
+		want    int
+	}{"everywhere": {all, 0}, "at 2 and 3": {some, 0}, "nowhere": {[]timings.Change{{Implementation: "go-parallel", Holds: func(int) bool { return true }}}, 7}} {
+		set.SetDivides("go-parallel", 7)
+		if got := Since(set, c.changes).Divides["go-parallel"]; got != c.want || set.Divides["go-parallel"] != 7 {
+			t.Errorf("after a change %s, calls are divided from %d on, want %d", name, got, c.want)
 		}
 	}
 	set.Shapes = nil // a case

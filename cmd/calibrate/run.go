@@ -12,6 +12,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/harness"
 	"crossover/kernels"
+	"crossover/kernels/catalogue"
 )
 
 // run runs the command on this machine.
@@ -211,6 +212,9 @@ func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	}
 	if r.Entry.Edited {
 		warnEdited(stderr, r)
+	}
+	if !r.Entry.Simulated {
+		r.Declare(catalogue.Declared())
 	}
 	out, err := open(o, &r.Entry, nil)
 	if err != nil {

@@ -43,6 +43,7 @@ import (
 	"crossover/kernels/stagegraph"
 	"crossover/kernels/stft"
 	"crossover/kernels/tempogram"
+	"crossover/pool"
 )
 
 // Group is operations of one kind.
@@ -187,6 +188,22 @@ func Spaces(b *kernels.Backends) []*kernels.Space {
 		}
 	}
 	return all
+}
+
+// Declared returns the cases and the spaces of all operations in all placements, whatever this machine has. It opens no GPU.
+func Declared() (cases []kernels.Case, spaces []*kernels.Space) {
+	b := &kernels.Backends{Pool: pool.Shared()}
+	for _, p := range []kernels.Placement{kernels.Caller, kernels.Shared, kernels.Resident} {
+		for _, c := range Cases(b) {
+			cases = append(cases, c.Placed(p))
+		}
+		for _, operation := range operations {
+			if space := operation.Space(b, p); space != nil {
+				spaces = append(spaces, space)
+			}
+		}
+	}
+	return cases, spaces
 }
 
 // Line returns the case that a name such as "stft/n_fft=1024,hop=256" asks for, in the placements that are worth measuring

@@ -8,7 +8,6 @@ import (
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/pool"
 )
 
 // EnvelopeParams describes an envelope follower. Times are the seconds in which the follower comes within 1/e of a new level,
@@ -55,11 +54,9 @@ var Envelope = declare(family[EnvelopeParams]{
 	},
 })
 
-// inVectors reports whether channels are not divided any more into pairs. Two cores took as long for two pairs as one for the four
-// together, and twice as long if the input is noise, because Go's code branches where a level rises or falls.
-func inVectors(s kernels.Shape) bool {
-	return s[channels] >= lanes && s[channels] <= pair*pool.Shared().Workers()
-}
+// inVectors reports whether channels are not divided into pairs any more, on however many cores. Two cores took as long for two pairs
+// as one for the four together, and twice as long if the input is noise, because Go's code branches where a level rises or falls.
+func inVectors(s kernels.Shape) bool { return s[channels] >= lanes }
 
 // envelope is an envelope follower on a processor.
 type envelope struct {

@@ -148,7 +148,7 @@ type Product struct {
 	Alpha, Beta float32
 	// Before is not read if Beta is 0, and may then be nil. It may be C itself.
 	Before []float32
-	// Part says that C is some rows or columns of a larger product. It is then never computed as a narrow one. So its bits do not
+	// Part says that C is some rows or columns of a larger product. It is then never computed as a narrow or a thin one. So its bits do not
 	// depend on how a caller divides the larger product, if parts begin at multiples of 12 rows and of 16 columns, and have at most
 	// 96 rows.
 	Part bool
@@ -246,7 +246,7 @@ func (p *product) divide() {
 	p.rows = roundUp(ceilDiv(p.m, down), tileRows)
 	unit := tileColumns
 	if p.thin && p.m <= 3 {
-		unit = leastThinColumns // as many as a kernel multiplies at a time
+		unit = leastThinColumns // one row of 1024×1024 took 24 µs in place of 61 so, and four rows took 68 in place of 52
 	}
 	p.columns = roundUp(ceilDiv(p.n, ceilDiv(want, down)), unit)
 	p.across = ceilDiv(p.n, p.columns)

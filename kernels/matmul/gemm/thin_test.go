@@ -1,8 +1,6 @@
 package gemm
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -116,36 +114,4 @@ func TestThinDepth(t *testing.T) {
 			t.Errorf("%d×%d in parts of %d columns: a depth of %d, want %d", c.k, c.n, c.columns, got, c.want)
 		}
 	}
-}
-
-// thinBits is a hash of what the kernels for thin products compute, one term after the other, on every processor with vector code.
-const thinBits = 0x21c4fd30e37f0491
-
-// TestSameBitsOfThin has products of up to 20 terms.
-func TestSameBitsOfThin(t *testing.T) {
-	if fastest() == nil {
-		t.Skip("this processor has no vector code")
-	}
-	everyKernel(t, func(t *testing.T) {
-		if vectors == nil {
-			t.Skip("no vector code")
-		}
-		const terms, panels = 20, 7
-		a, b := make([]float32, mostThinRows*terms), make([]float32, terms*panels*tileColumns)
-		kernels.Noise(a, 1)
-		kernels.Noise(b, 2)
-		hash := fnv.New64a()
-		for rows := 1; rows <= mostThinRows; rows++ {
-			c := make([]float32, rows*panels*tileColumns)
-			for n := 1; n <= terms; n++ {
-				multiplyThin(c, panels*tileColumns, a, b, panels*tileColumns, rows, n, panels, n%3 > 0)
-				for _, v := range c {
-					hash.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
-				}
-			}
-		}
-		if got := hash.Sum64(); got != thinBits {
-			t.Errorf("hash %#016x, want %#016x", got, uint64(thinBits))
-		}
-	})
 }
