@@ -43,7 +43,6 @@ import (
 	"crossover/kernels/stagegraph"
 	"crossover/kernels/stft"
 	"crossover/kernels/tempogram"
-	"crossover/pool"
 )
 
 // Group is operations of one kind.
@@ -192,7 +191,7 @@ func Spaces(b *kernels.Backends) []*kernels.Space {
 
 // Declared returns the cases and the spaces of all operations in all placements, whatever this machine has. It opens no GPU.
 func Declared() (cases []kernels.Case, spaces []*kernels.Space) {
-	b := &kernels.Backends{Pool: pool.Shared()}
+	b := kernels.Here()
 	for _, p := range []kernels.Placement{kernels.Caller, kernels.Shared, kernels.Resident} {
 		for _, c := range Cases(b) {
 			cases = append(cases, c.Placed(p))
