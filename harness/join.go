@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"crossover/calibration"
+	"crossover/kernels"
 	"crossover/timings"
 )
 
@@ -109,7 +110,7 @@ func (j *joint) rememberEarlier(from *Run, c *calibration.Case) {
 // nothing if the older run has all of these timings already.
 func (j *joint) putBehind(older, newer *Run, before *calibration.Case) {
 	now := caseOf(&newer.Entry, before.Name)
-	if now == nil || older.NothingToAdd(now, before, newer.Timings[before.Name]) != "" {
+	if now == nil || older.NothingToAdd(now, before, newer.Timings[before.Name], newer.Declared(before.Name)) != "" {
 		return
 	}
 	run := newer.Entry.RunOf(now)
@@ -119,14 +120,14 @@ func (j *joint) putBehind(older, newer *Run, before *calibration.Case) {
 }
 
 // NothingToAdd says why a run adds nothing to what a better run, r, measured of a case. It returns "" if it does: if it has times of a
-// quiet machine, of all implementations that competed then, they are still the same, and it pushes out no run that tells more. set has
-// the times of the case.
-func (r *Run) NothingToAdd(now, before *calibration.Case, set *timings.Set) string {
+// quiet machine, of all implementations that competed then, they take the same times, and it pushes out no run that tells more. set has
+// the times of the case. declared is the case in this program, or nil: see [Run.Declared].
+func (r *Run) NothingToAdd(now, before *calibration.Case, set *timings.Set, declared *kernels.Case) string {
 	quiet := set.Quiet()
 	switch missing := missing(now, before); {
 	case missing != "":
 		return missing + " did not compete"
-	case wrongNow(now, before) || changedNow(now, before):
+	case wrongNow(now, before) || changedNow(now, before, declared):
 		return "an implementation is another one now"
 	case len(quiet.Blocks) == 0:
 		return "none of its blocks was quiet"
@@ -207,12 +208,13 @@ func leastTelling(main *timings.Set, all []earlier) int {
 	return len(all) - 1
 }
 
-// Poorer says why the result of a run for a case must not replace the result from before. It returns "" if it may.
-func Poorer(now, before *calibration.Case) string {
+// Poorer says why the result of a run for a case must not replace the result from before. It returns "" if it may. declared is the
+// case in this program, or nil: see [Run.Declared].
+func Poorer(now, before *calibration.Case, declared *kernels.Case) string {
 	switch missing := missing(now, before); {
 	case now.Blocks == 0 && before.Blocks > 0:
 		return "nothing was measured"
-	case len(before.Segments) == 0, wrongNow(now, before), changedNow(now, before):
+	case len(before.Segments) == 0, wrongNow(now, before), changedNow(now, before, declared):
 		return ""
 	case len(now.Segments) == 0:
 		return "the samples do not decide"
@@ -238,12 +240,13 @@ func wrongNow(now, before *calibration.Case) bool {
 	})
 }
 
-// changedNow reports whether an implementation that competed before has a higher revision now. The choices from before rest
-// on times that it no longer takes.
-func changedNow(now, before *calibration.Case) bool {
+// changedNow reports whether an implementation that competed before has a higher revision now, of which a change concerns the case. The
+// choices from before rest on times that it no longer takes.
+func changedNow(now, before *calibration.Case, declared *kernels.Case) bool {
 	return slices.ContainsFunc(now.Implementations, func(is calibration.Implementation) bool {
 		return slices.ContainsFunc(before.Implementations, func(was calibration.Implementation) bool {
-			return was.Name == is.Name && was.Excluded == "" && is.Revision > was.Revision
+			return was.Name == is.Name && was.Excluded == "" && is.Revision > was.Revision &&
+				(declared == nil || !holdsOn(declared, was.Name, was.Revision))
 		})
 	})
 }

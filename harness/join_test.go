@@ -190,7 +190,7 @@ func TestARunOfKnownSizesPushesOutNoOther(t *testing.T) {
 		if got := seconds(Join(joined, c.newer, c.kept, none)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: there are the runs %v, want %v", name, got, c.want)
 		}
-		if why := joined.NothingToAdd(&c.newer.Entry.Cases[0], &joined.Entry.Cases[0], c.newer.Timings["sum"]); c.why != "" && why != c.why {
+		if why := joined.NothingToAdd(&c.newer.Entry.Cases[0], &joined.Entry.Cases[0], c.newer.Timings["sum"], nil); c.why != "" && why != c.why {
 			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
 	}

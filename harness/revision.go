@@ -16,19 +16,24 @@ import (
 
 // since returns the run without the times of implementations that have another revision in a newer run and take other times now, and
 // without the sizes and shapes that say nothing without them, see [thresholds.Since]. It also returns a line for each operation that
-// has lost times. Cases and shapes for which except returns true stay as they are.
+// has lost times. Cases and shapes for which except returns true stay as they are. If no change concerns any time of such a case, its
+// times are of the revisions of this program then.
 func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) {
 	out := *r
 	out.Timings, out.Earlier, out.Shapes = maps.Clone(r.Timings), map[string][]*timings.Set{}, maps.Clone(r.Shapes)
 	maps.Copy(out.Earlier, r.Earlier)
+	out.Entry.Cases = slices.Clone(r.Entry.Cases)
 	found := changes{}
 	for k := range r.Entry.Cases {
 		c := &r.Entry.Cases[k]
 		now := newer.Timings[c.Name]
+		of := newer.Declared(c.Name)
 		if now == nil || except(c.Name) {
+			if of != nil {
+				out.relabel(&out.Entry.Cases[k], of)
+			}
 			continue
 		}
-		of := newer.caseNamed(c.Name)
 		leaveOut := func(set *timings.Set, measured time.Time) *timings.Set {
 			changes := set.Changes(now.Revision, holdsIn(of, set, now.Revision))
 			found.add(c.Operation, set, changes, measured)
@@ -51,11 +56,35 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 		if o.Created != nil {
 			created = *o.Created
 		}
-		changes := r.Shapes[name].Changes(now.Revision, holdsIn(newer.caseNamed(name), r.Shapes[name], now.Revision))
+		changes := r.Shapes[name].Changes(now.Revision, holdsIn(newer.Declared(name), r.Shapes[name], now.Revision))
 		found.add(o.Name, r.Shapes[name], changes, created)
 		out.Shapes[name] = thresholds.Since(r.Shapes[name], changes)
 	}
 	return &out, found.lines()
+}
+
+// relabel gives all times of a case the revisions of this program, if no change since they were measured concerns any of them.
+func (r *Run) relabel(c *calibration.Case, declared *kernels.Case) {
+	own := revisionOf(declared)
+	all := slices.Concat([]*timings.Set{r.Timings[c.Name]}, r.Earlier[c.Name])
+	revisions := map[string]int{}
+	for n, set := range all {
+		changes := set.Changes(own, holdsIn(declared, set, own))
+		for i := range changes {
+			if changes[i].ConcernsAny(set) {
+				return
+			}
+			revisions[changes[i].Implementation] = changes[i].Revision
+		}
+		all[n] = set.Without(changes)
+	}
+	r.Timings[c.Name], r.Earlier[c.Name] = all[0], all[1:]
+	c.Implementations = slices.Clone(c.Implementations)
+	for i := range c.Implementations {
+		if revision, changed := revisions[c.Implementations[i].Name]; changed {
+			c.Implementations[i].Revision = revision
+		}
+	}
 }
 
 // changes are the implementations of operations whose times have changed, and when the last times before that were measured.
@@ -123,8 +152,8 @@ func (r *Run) Declare(cases []kernels.Case, spaces []*kernels.Space) {
 // DeclaredAs gives the run the cases and spaces of another one: see [Run.Declare].
 func (r *Run) DeclaredAs(other *Run) { r.Declare(other.cases, other.Spaces) }
 
-// caseNamed returns the case of the run, or of one of its spaces, with a name. It returns nil if there is none.
-func (r *Run) caseNamed(name string) *kernels.Case {
+// Declared returns the case of the run, or of one of its spaces, with a name. It returns nil if there is none.
+func (r *Run) Declared(name string) *kernels.Case {
 	for i := range r.cases {
 		if r.cases[i].Name == name {
 			return &r.cases[i]

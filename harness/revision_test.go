@@ -133,6 +133,31 @@ func TestJoinLeavesOutTimesThatHaveChanged(t *testing.T) {
 	if got := timesOf(j.Shapes["sum"]); !reflect.DeepEqual(got, []int{6, 6, 6}) {
 		t.Errorf("shapes have times %v, want 6 each", got)
 	}
+	// A case that stays keeps all times, and they are of the new revision if no change concerns them. So a poorer run is no better one.
+	all := func(string) bool { return true }
+	for concerned, revision := range map[bool]int{true: 0, false: 1} {
+		stays := unconcerned
+		if concerned {
+			stays = older
+		}
+		stays.Entry.Cases[0].Implementations = []calibration.Implementation{{Name: "c"}}
+		before := len(stays.Timings["sum"].Blocks)
+		j := Join(stays, newer, all, none)
+		if got := j.Timings["sum"]; len(got.Blocks) != before || got.Revisions["c"] != revision || j.Entry.Cases[0].Implementations[0].Revision != revision {
+			t.Errorf("a case that stays, concerned %v: %d blocks of revision %d, in the entry %d, want %d of %d", concerned, len(got.Blocks), got.Revisions["c"],
+				j.Entry.Cases[0].Implementations[0].Revision, before, revision)
+		}
+		if stays.Timings["sum"].Revisions["c"] != 0 || stays.Entry.Cases[0].Implementations[0].Revision != 0 {
+			t.Error("the older run itself was changed")
+		}
+	}
+	narrowed := newer.cases[0]
+	narrowed.Axis.Min = greatest + 1
+	is := &calibration.Case{Blocks: 1, Implementations: []calibration.Implementation{{Name: "c", Revision: 1}}}
+	was := &calibration.Case{Blocks: 9, Segments: []calibration.Segment{{}}, Implementations: []calibration.Implementation{{Name: "c"}}}
+	if Poorer(is, was, &narrowed) == "" || Poorer(is, was, &newer.cases[0]) != "" {
+		t.Error("a change of other sizes makes a poorer run a better one, or one of these does not")
+	}
 	// A program knows nothing of the changes between other revisions than its own.
 	another := shaped(3, 500, 2)
 	another.DeclaredAs(newer)
@@ -239,7 +264,7 @@ func TestResultsOfAnEarlierRevisionDoNotStay(t *testing.T) {
 		"did not compete":   {result(10, 2, ""), result(100, 1, "no library"), "it has fewer blocks"},
 		"nothing, and none": {result(0, 2, ""), result(100, 1, ""), "nothing was measured"},
 	} {
-		if got := Poorer(c.now, c.before); got != c.want {
+		if got := Poorer(c.now, c.before, nil); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

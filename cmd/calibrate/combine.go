@@ -81,14 +81,14 @@ func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
 		if o.force || refitted(o.old, was, now, &now.Cases[n]) {
 			continue
 		}
-		reason := harness.Poorer(&now.Cases[n], was)
+		reason := harness.Poorer(&now.Cases[n], was, r.Declared(was.Name))
 		if reason == "" {
 			continue
 		}
 		stay = append(stay, was.Name)
 		why := reason
 		if p.replaced != nil {
-			why = p.replaced.NothingToAdd(&now.Cases[n], was, r.Timings[was.Name])
+			why = p.replaced.NothingToAdd(&now.Cases[n], was, r.Timings[was.Name], r.Declared(was.Name))
 		}
 		switch {
 		case why == "" && !o.forgets() && isEarlier(o.old, was, now.RunOf(&now.Cases[n])):
