@@ -47,6 +47,9 @@ func (c *Change) ConcernsAny(s *Set) bool {
 // whether it is known at all. Others have not changed. holds reports whether times at a size hold all the same, and may be nil.
 func (s *Set) Changes(now func(implementation string) (revision int, known bool), holds func(implementation string, size int) bool) []Change {
 	var changes []Change
+	if s == nil { // a case of which nothing was measured
+		return nil
+	}
 	for _, name := range s.Implementations {
 		revision, known := now(name)
 		if !known || revision == s.Revisions[name] || !s.Knows(name) {

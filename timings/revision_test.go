@@ -118,6 +118,9 @@ func TestChanged(t *testing.T) {
 		}
 	}
 	now.Implementations, now.Revisions = []string{"go"}, nil
+	if got := (*Set)(nil).Changes(now.Revision, nil); got != nil {
+		t.Errorf("%v changed of nothing", got)
+	}
 	if got := s.Changes(now.Revision, nil); got != nil {
 		t.Errorf("%v changed, which is not known now", got)
 	}
