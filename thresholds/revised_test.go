@@ -123,6 +123,10 @@ func TestShapesBeforeARevision(t *testing.T) {
 	if same := Since(set, nil); same != set {
 		t.Error("nothing has changed, and it is another set")
 	}
+	every := []timings.Change{{Implementation: "go-parallel", Revision: 1, Holds: func(int) bool { return false }}}
+	if sizes := Since(set, every).Sizes(); !slices.Equal(sizes, []int{3, 4}) {
+		t.Errorf("shapes %v are left after a change of which it is known that it concerns all, want 3 and 4", sizes)
+	}
 	some := []timings.Change{{Implementation: "go-parallel", Revision: 1, Holds: func(size int) bool { return size < 2 || size == 4 }}}
 	part = Since(set, some)
 	if sizes := part.Sizes(); !slices.Equal(sizes, []int{1, 4}) || part.Revisions["go-parallel"] != 1 {
