@@ -20,7 +20,8 @@ type arranged struct {
 	phases int       // of a row: columns from which one counts so
 	phase  int       // values of a phase
 	// columns says where in a row the values of output 0 begin, for each column of the kernel. Divisions would take longer.
-	columns []int
+	columns    []int
+	lastColumn int // the greatest of them
 }
 
 // valuesPerMicrosecond is the number of values that are copied in about a microsecond.
@@ -36,12 +37,13 @@ func (a *arranged) reserve(g geometry, narrow bool) {
 	}
 	a.phases = min(a.apart, reach(g.kernel.Width, g.dilation.Width))
 	a.phase = ceilDiv(g.width+2*g.padding.Width, a.apart)
-	a.columns = a.columns[:0]
+	a.columns, a.lastColumn = a.columns[:0], 0
 	for column := range g.kernel.Width {
 		from := column * g.dilation.Width
 		a.columns = append(a.columns, from%a.apart*a.phase+from/a.apart)
+		a.lastColumn = max(a.lastColumn, a.columns[column])
 	}
-	if n := g.in * a.rows * a.row(); !a.inOrder() && len(a.memory) < n {
+	if n := g.in*a.rows*a.row() + panelColumns; !a.inOrder() && len(a.memory) < n {
 		a.memory = make([]float32, n)
 	}
 }
@@ -57,7 +59,7 @@ func (a *arranged) arrange(g geometry, narrow bool, x []float32, workers *pool.P
 		a.values = x
 		return
 	}
-	a.values = a.memory[:g.in*a.rows*a.row()]
+	a.values = a.memory[:g.in*a.rows*a.row()+panelColumns] // a panel may read behind its last column
 	if workers == nil {
 		a.Do(0, 0, g.in*a.rows)
 	} else {
@@ -141,40 +143,38 @@ func (a *arranged) kernelRow(t term) int {
 	return (t.channel*a.rows + t.row*a.dilation.Height) * a.row()
 }
 
-// panelColumns is the number of columns of a panel: see [gemm.Computed].
+// panelColumns is the greatest number of columns of a panel: see [gemm.Computed].
 const panelColumns = len(gemm.Row{})
 
-// Panel writes a panel of the unrolled matrix: see [gemm.Computed]. The columns beyond the last are copies of the last.
-func (a *arranged) Panel(dst []float32, l, terms, j int) {
+// Panel writes a panel of the unrolled matrix: see [gemm.Computed].
+func (a *arranged) Panel(dst []float32, l, terms, j, columns int) {
 	t, perRow := a.term(l), a.stride.Height*a.row() // values of x from one row of outputs to the next
 	down, across := j/a.outWidth, j%a.outWidth
-	last := a.positions() - 1
-	if across+panelColumns <= a.outWidth || perRow == a.outWidth && j+panelColumns-1 <= last { // all lie next to each other
+	there, step := min(columns, a.positions()-j), a.stride.Width/a.apart
+	if step == 1 && (across+there <= a.outWidth || perRow == a.outWidth) { // all lie next to each other
+		first := down*perRow + across
 		for terms > 0 {
-			n := min(a.kernel.Width-t.column, terms) // terms of a row of the kernel
-			to, from := dst[:n*panelColumns], a.values[a.kernelRow(t)+down*perRow+across:]
-			for i, column := range a.columns[t.column:][:n] {
-				gemm.CopyRow((*gemm.Row)(to[i*panelColumns:]), (*gemm.Row)(from[column:]))
+			n, from := min(a.kernel.Width-t.column, terms), a.kernelRow(t)+first // terms of a row of the kernel
+			if from+a.lastColumn+panelColumns > len(a.values) {
+				break
 			}
-			dst, terms = dst[n*panelColumns:], terms-n
+			for i, column := range a.columns[t.column:][:n] {
+				gemm.CopyRow((*gemm.Row)(dst[i*columns:]), (*gemm.Row)(a.values[from+column:]))
+			}
+			dst, terms = dst[n*columns:], terms-n
 			t.skip(&a.geometry, n)
 		}
-		return
 	}
 	var at [panelColumns]int
-	step := a.stride.Width / a.apart
-	for i := range at {
+	for i := range there {
 		at[i] = down*perRow + across*step
-		if j+i >= last {
-			continue
-		}
 		if across++; across == a.outWidth {
 			across = 0
 			down++
 		}
 	}
 	for i := range terms {
-		to, from := (*gemm.Row)(dst[i*panelColumns:]), a.values[a.start(t):]
+		to, from := dst[i*columns:][:there], a.values[a.start(t):]
 		for m := range to {
 			to[m] = from[at[m]]
 		}

@@ -91,11 +91,23 @@ var Conv2D = kernels.Declare(kernels.Op[Params]{
 })
 
 var implementations = []kernels.Makers[Params]{
-	kernels.Revised(5, kernels.InGo(newOwn, newOwnParallel)), // biases are a term, and more layers slide
+	// Few outputs take fewer tiles. Before that, biases became a term, and more layers slide.
+	kernels.RevisedAt(8, fewOutputs,
+		kernels.RevisedAt(6, fewOutputs, kernels.Revised(5, kernels.InGo(newOwn, newOwnParallel)), "go"), "go-parallel"),
 	kernels.OpenBLAS(newBLAS),
 	kernels.Framework("", newFramework),
 	kernels.Revised(1, kernels.KernelText("", appendLayer)), // places are known when it is compiled
 	kernels.VendorGEMM("", newVendor),
+}
+
+// fewOutputs reports whether a measured layer has so few outputs that their number decides what tiles are computed: see [gemm.Turned].
+func fewOutputs(s kernels.Shape) bool {
+	along := func(n, padding int) int { return outputs(n, s[kernel], s[stride], padding, 1) }
+	if s[width] == 0 { // a sequence
+		return along(s[length], measuredPadding(s, 1)) <= 96
+	}
+	padding := measuredPadding(s, 2)
+	return along(s[height], padding)*along(s[width], padding) <= 96
 }
 
 // params returns parameters by name and value.

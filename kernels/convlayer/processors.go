@@ -76,8 +76,10 @@ func (o *own) sliding() bool {
 		o.slides.weights != nil && g.outWidth >= leastSliding && g.outWidth*g.kernel.Width >= max(leastSlide, slideEach*g.out)
 }
 
-// narrow reports whether each panel of the unrolled matrix has outputs of more than one row.
-func (o *own) narrow() bool { return !o.sliding() && o.geometry.outWidth < panelColumns }
+// narrow reports whether the panels of the unrolled matrix have outputs of more than one row each.
+func (o *own) narrow() bool {
+	return !o.sliding() && o.geometry.outWidth < panelColumns && o.geometry.outHeight > 1
+}
 
 // products is the number of multiplications that take about a microsecond.
 const products = 1 << 15

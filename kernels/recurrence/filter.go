@@ -55,7 +55,7 @@ func declare[P any](f family[P]) kernels.Op[P] {
 	return kernels.Declare(kernels.Op[P]{
 		Name: f.name, Formula: f.formula, Source: f.source,
 		Axes:     axes,
-		Features: []surface.Feature{kernels.Power(1, 1)},
+		Features: []surface.Feature{kernels.Power(1, 1), kernels.Power(0, 1)}, // a sample waits for the one before it
 		Lines: []kernels.Line{
 			longLine: long,
 			wideLine: kernels.Along(axes, "channels", kernels.Param{Name: "n", Value: 512}),

@@ -107,8 +107,12 @@ func declare(c *cell) kernels.Op[Params] {
 	return kernels.Declare(kernels.Op[Params]{
 		Name: c.name, Formula: c.formula, Source: c.source,
 		Axes: axes,
-		// The operations of both products, and the weights of the state, which are read at every step.
-		Features: []surface.Feature{kernels.Power(1, 1, 1, 1), kernels.Power(0, 2, 1, 1), kernels.Power(0, 2, 0, 1)},
+		// The operations of both products, the weights of the state, which are read at every step, the functions of a step, and the
+		// steps, which wait for each other.
+		Features: []surface.Feature{
+			kernels.Power(1, 1, 1, 1), kernels.Power(0, 2, 1, 1), kernels.Power(0, 2, 0, 1), kernels.Power(0, 1, 1, 1),
+			kernels.Power(0, 0, 0, 1),
+		},
 		Lines: []kernels.Line{
 			longLine: kernels.Along(axes, "steps", kernels.Param{Name: "in", Value: 128}, kernels.Param{Name: "hidden", Value: 256},
 				kernels.Param{Name: "batch", Value: 1}),

@@ -67,7 +67,7 @@ var Greedy = kernels.Declare(kernels.Op[GreedyParams]{
 	Formula:  "y[i] = min { j : x[i,j] = maxₖ x[i,k] }",
 	Source:   "torch.argmax over rows",
 	Axes:     greedyAxes,
-	Features: []surface.Feature{kernels.Power(1, 1)},
+	Features: []surface.Feature{kernels.Power(1, 1), kernels.Power(1, 0)}, // a row has work of its own
 	Lines:    []kernels.Line{kernels.Along(greedyAxes, "columns", kernels.Param{Name: "rows", Value: 1})},
 	Params:   func(s kernels.Shape) GreedyParams { return GreedyParams{s[columns]} },
 	IO: func(p GreedyParams, s kernels.Shape) []kernels.Tensor {

@@ -95,7 +95,7 @@ type costModel struct {
 func newCostModel(p *Problem, z [][]float64) *costModel {
 	m := &costModel{}
 	for k := range p.Features {
-		if isWork(&p.Features[k]) {
+		if p.isWork(k) {
 			m.terms = append(m.terms, k)
 		}
 	}
@@ -116,15 +116,23 @@ func newCostModel(p *Problem, z [][]float64) *costModel {
 }
 
 // isWork reports whether a feature is the logarithm of an amount of work: a product of several axes, or the length of several.
-// A single axis is no work, because a call with one row of any length is not a call of one row.
-func isWork(f *surface.Feature) bool {
+// A single axis is no work, because a call with one row of any length is not a call of one row. It is work if an operation declares
+// it once more beside its axes, as one does whose steps wait for each other.
+func (p *Problem) isWork(feature int) bool {
+	f := &p.Features[feature]
 	axes := 0
 	for _, w := range f.Weights {
 		if w != 0 {
 			axes++
 		}
 	}
-	return axes > 1 && (f.Kind == surface.Logarithm || f.Kind == surface.Length)
+	switch f.Kind {
+	case surface.Logarithm:
+		return axes > 1 || feature >= len(p.Axes)
+	case surface.Length:
+		return axes > 1
+	}
+	return false
 }
 
 // seconds returns the terms in seconds for each unit of work, by feature, after the constant term.

@@ -3,6 +3,7 @@ package surfaces
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"crossover/calibration/surface"
@@ -48,6 +49,27 @@ func TestCosts(t *testing.T) {
 		want := [][2]float64{{2e-6, 3e-9}, {4e-6, 1e-9}}[i]
 		if math.Abs(of[0]/want[0]-1) > 0.02 || math.Abs(of[3]/want[1]-1) > 0.02 || of[1] != 0 || of[2] != 0 {
 			t.Errorf("costs %v, want %v and nothing for the axes", of, want)
+		}
+	}
+}
+
+// An axis has costs if it is declared once more, and other functions of it have none.
+func TestCostsOfSteps(t *testing.T) {
+	p := costly(200, 200)
+	p.Features = append(slices.Clone(p.Features), surface.Feature{Kind: surface.Logarithm, Weights: []float64{0, 1}},
+		surface.Feature{Kind: surface.Rough, Prime: 2, Weights: []float64{0, 1}})
+	const step = 2e-7
+	for _, point := range p.Points {
+		for i, log := range point.LogSeconds {
+			point.LogSeconds[i] = math.Log(math.Exp(log) + step*float64(point.Shape[1]))
+		}
+	}
+	for _, of := range costsOf(p) {
+		if got := of[1+len(features)]; math.Abs(got/step-1) > 0.05 {
+			t.Errorf("a step costs %v, want %v", got, step)
+		}
+		if of[1] != 0 || of[2] != 0 || of[len(of)-1] != 0 {
+			t.Errorf("costs %v, want nothing for the axes and for the rough length", of)
 		}
 	}
 }

@@ -95,6 +95,27 @@ func transpose(dst, src []float32, k, n int) {
 	}
 }
 
+// transposeInto writes the transpose of the k×n matrix src to dst, which has no room for more. If src has fewer than eight rows, it
+// has room for as many, and what is there does not matter.
+func transposeInto(dst, src []float32, k, n int) {
+	if k >= turn.Rows {
+		for l := 0; l < k; l += turn.Rows {
+			l := min(l, k-turn.Rows) // some rows a second time
+			turn.Aside(dst[l:], k, src[l*n:], n, n)
+		}
+		return
+	}
+	whole := max(0, n-turn.Rows) // eight values are written at a time, of which those that follow overwrite some
+	if whole > 0 {
+		turn.Aside(dst, k, src, n, whole)
+	}
+	for i := whole; i < n; i++ {
+		for l := range k {
+			dst[i*k+l] = src[l*n+i]
+		}
+	}
+}
+
 // dots computes rows i to lastI−1 and columns j to lastJ−1 of C by dot products.
 func (w *worker) dots(p *product, i, lastI, j, lastJ int) {
 	for l := 0; l < p.k; l += p.depth {

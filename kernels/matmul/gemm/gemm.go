@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"math"
 
+	"crossover/kernels/turn"
 	"crossover/pool"
 )
 
@@ -55,6 +56,7 @@ type Multiplier struct {
 	product product
 	rows    PackedRows // of a product in parts
 	narrow  []float32  // of a narrow product, the rows of op(A) or the columns of op(B)
+	turned  []float32  // the transpose of C, if that is what is computed
 }
 
 // NewSerial returns a Multiplier that computes on the calling goroutine.
@@ -74,6 +76,7 @@ type product struct {
 	packed        *Packed     // takes the place of b; nil for none
 	computed      Computed    // the same
 	packedRows    *PackedRows // takes the place of a, in blocks of the depth's columns; nil for none
+	computedA     Computed    // its transpose takes the place of a; nil for none
 	x, y          []float32   // of a narrow product, take the place of a and b: see dots
 	m, k, n       int
 	add           bool
@@ -178,9 +181,9 @@ func (m *Multiplier) MultiplyPacked(c, a []float32, b *Packed, rows int, add boo
 
 // Computed is a matrix B that is computed where it is multiplied. The workers of a pool may call Panel at the same time.
 type Computed interface {
-	// Panel writes 16 columns of B from column j on, in the rows l to l+terms−1, row-major without gaps. j is a multiple of 16.
-	// If B has fewer columns, the values of the others do not matter.
-	Panel(dst []float32, l, terms, j int)
+	// Panel writes some columns of B, at most 16, from column j on, in the rows l to l+terms−1, row-major without gaps. If B has fewer
+	// columns, the values of the others do not matter. dst is at least 16 values longer than that, and Panel may write there.
+	Panel(dst []float32, l, terms, j, columns int)
 }
 
 // MultiplyComputed computes C[i,j] = bias[i] + Σₗ A[i,l]·B[l,j], where A and the biases are packed. A is rows×k, B is k×n, C is
@@ -189,14 +192,29 @@ type Computed interface {
 func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n int) {
 	positive(a.m, a.k, n)
 	holds("C", c, a.m, n)
-	m.run(product{c: c, packedRows: a, computed: b, m: a.m, k: a.k + 1, n: n, alpha: 1})
+	if !Turned(a.m, n) {
+		m.run(product{c: c, packedRows: a, computed: b, m: a.m, k: a.k + 1, n: n, alpha: 1})
+		return
+	}
+	m.turned = grown(m.turned, a.m*roundUp(n, turn.Rows))
+	m.run(product{c: m.turned, computedA: b, packed: a.turned(), m: n, k: a.k + 1, n: a.m, alpha: 1})
+	transposeInto(c[:a.m*n], m.turned, n, a.m)
 }
+
+// Turned reports whether a product of m rows with n computed columns is computed as the transpose of its transpose. Tiles have 16
+// columns, and as many rows as are left. So the transpose takes fewer tiles if n is small and not just below a multiple of 16.
+func Turned(m, n int) bool {
+	return n <= fewRows && turnedCost*n*ceilDiv(m, tileColumns) < 16*m*ceilDiv(n, tileColumns)
+}
+
+// turnedCost is by how much a tile takes longer in a transpose, with what it takes to turn it, in sixteenths.
+const turnedCost = 18
 
 func (m *Multiplier) run(p product) {
 	p.workers = m.workers
 	p.depth = depth
 	switch {
-	case p.computed != nil:
+	case p.computed != nil || p.computedA != nil:
 		p.depth = rowsDepth
 	case p.unpacked():
 		p.depth = p.fewDepth()

@@ -96,14 +96,14 @@ type stored struct {
 	k, n int
 }
 
-func (s *stored) Panel(dst []float32, l, terms, j int) {
-	if len(dst) != terms*tileColumns || j%tileColumns != 0 || l+terms > s.k {
+func (s *stored) Panel(dst []float32, l, terms, j, columns int) {
+	if len(dst) < terms*columns+tileColumns || columns > tileColumns || l+terms > s.k {
 		panic("a panel that does not fit")
 	}
-	for i := range dst {
+	for i := range dst[:terms*columns+tileColumns] {
 		dst[i] = float32(math.NaN())
-		if column := j + i%tileColumns; column < s.n {
-			dst[i] = s.b[(l+i/tileColumns)*s.n+column]
+		if column := j + i%columns; i < terms*columns && column < s.n {
+			dst[i] = s.b[(l+i/columns)*s.n+column]
 		}
 	}
 }
@@ -111,7 +111,13 @@ func (s *stored) Panel(dst []float32, l, terms, j int) {
 func TestMultiplyComputed(t *testing.T) {
 	everyKernel(t, func(t *testing.T) {
 		all := multipliers(t)
-		for _, s := range shapes {
+		few := [][3]int{{64, 192, 17}, {40, 20, 5}, {64, 600, 34}, {33, 256, 8}, {257, 257, 1}, {20, 1, 2}, {80, 513, 33}, {16, 300, 12}}
+		for _, s := range few {
+			if !Turned(s[0], s[2]) {
+				t.Errorf("%v is not turned", s)
+			}
+		}
+		for _, s := range slices.Concat(shapes, few) {
 			m, k, n := s[0], s[1], s[2]
 			a, b, bias := make([]float32, m*k), make([]float32, k*n), make([]float32, m)
 			kernels.Noise(a, 1)

@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"fmt"
+	"sync"
 
 	"crossover/kernels/turn"
 )
@@ -31,13 +32,18 @@ func pack(b []float32, k, n int, slim bool) *Packed {
 		transpose(p.values, b, k, n)
 		return p
 	}
-	width := roundUp(n, tileColumns)
-	p.values = make([]float32, k*width)
-	for l := 0; l < k; l += depth {
-		terms := min(depth, k-l)
-		packB(p.values[l*width:(l+terms)*width], b[l*n:], n, terms, n)
-	}
+	p.pack(b, depth)
 	return p
+}
+
+// pack packs B in panels, in blocks of so many rows.
+func (p *Packed) pack(b []float32, depth int) {
+	width := roundUp(p.n, tileColumns)
+	p.values = make([]float32, p.k*width)
+	for l := 0; l < p.k; l += depth {
+		terms := min(depth, p.k-l)
+		packB(p.values[l*width:(l+terms)*width], b[l*p.n:], p.n, terms, p.n)
+	}
 }
 
 // panels returns the panels of rows l to l+terms−1, from column j on. l is a multiple of depth, and j of tileColumns.
@@ -52,6 +58,7 @@ func (p *Packed) panels(l, terms, j int) []float32 {
 type PackedRows struct {
 	m, k   int // without the biases
 	values []float32
+	turned func() *Packed // the transpose, in blocks of rowsDepth rows, which is packed at the first call; nil within a product
 }
 
 // PackRows packs the m×k matrix A and the biases of its rows. It panics if a is shorter than its matrix, a dimension is below 1, or
@@ -73,7 +80,25 @@ func PackRows(a []float32, m, k int, bias []float32) *PackedRows {
 		terms := min(rowsDepth, columns-l)
 		packA(p.values[l*m:], all[l:], columns, terms, m, &few)
 	}
+	p.turned = sync.OnceValue(p.turn)
 	return p
+}
+
+// turn packs the transpose.
+func (p *PackedRows) turn() *Packed {
+	columns := p.k + 1
+	b := make([]float32, 0, p.m*columns)
+	for l := range columns {
+		first := l / rowsDepth * rowsDepth
+		terms := min(rowsDepth, columns-first)
+		for i := 0; i < p.m; i += tileRows {
+			tall := min(tileRows, p.m-i)
+			b = append(b, p.values[first*p.m+i*terms+(l-first)*tall:][:tall]...)
+		}
+	}
+	t := &Packed{k: columns, n: p.m}
+	t.pack(b, rowsDepth)
+	return t
 }
 
 // panels returns the panels of columns l to l+terms−1, from row i on. l is a multiple of the depth, and i of tileRows.
@@ -143,8 +168,8 @@ func packTurnedA(dst, a []float32, m, terms, rows int) {
 	}
 }
 
-// slack is the room that packA needs behind its panels.
-const slack = turn.Rows
+// slack is the room that packA and a [Computed] need behind their panels.
+const slack = tileColumns
 
 // strip is memory for eight rows of a block.
 type strip [turn.Rows * rowsDepth]float32

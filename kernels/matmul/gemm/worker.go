@@ -56,7 +56,7 @@ func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
 	if p.packedRows != nil {
 		return p.packedRows.panels(l, terms, first)
 	}
-	if count == 1 && p.alpha == 1 && (!p.turnedA || p.m == 1) {
+	if count == 1 && p.alpha == 1 && p.computedA == nil && (!p.turnedA || p.m == 1) {
 		return p.a[first*p.k+l:][:terms] // a single row lies as kernels read it
 	}
 	w.a = grown(w.a, count*terms+slack)
@@ -66,9 +66,15 @@ func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
 
 // packRows packs count rows of A from the row first on, with terms columns from l on. dst is at least slack longer than that.
 func (w *worker) packRows(p *product, dst []float32, l, terms, first, count int) {
-	if p.turnedA {
+	switch {
+	case p.computedA != nil:
+		for row := 0; row < count; row += tileRows {
+			panel(dst[row*terms:], p.computedA, l, terms, first+row, min(tileRows, count-row))
+		}
+		return
+	case p.turnedA:
 		packTurnedA(dst, p.a[l*p.m+first:], p.m, terms, count)
-	} else {
+	default:
 		packA(dst, p.a[first*p.k+l:], p.k, terms, count, &w.few)
 	}
 	scaled(dst[:count*terms], dst, p.alpha)
@@ -96,15 +102,9 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 		return columns{panels: w.b, rowB: tileColumns}
 	}
 	if p.computed != nil {
-		w.b = grown(w.b, terms*roundUp(count, tileColumns))
+		w.b = grown(w.b, terms*roundUp(count, tileColumns)+slack)
 		for column := 0; column < count; column += tileColumns {
-			panel := w.b[column*terms:][:tileColumns*terms]
-			if l > 0 {
-				p.computed.Panel(panel, l-1, terms, j+column)
-				continue
-			}
-			Fill(panel[:tileColumns], 1) // by which the biases are multiplied
-			p.computed.Panel(panel[tileColumns:], 0, terms-1, j+column)
+			panel(w.b[column*terms:], p.computed, l, terms, j+column, tileColumns)
 		}
 		return columns{panels: w.b, rowB: tileColumns}
 	}
@@ -125,6 +125,15 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	w.b = grown(w.b, terms*tileColumns) // for fewer columns than a panel has
 	packB(w.b, b, p.n, terms, over)
 	return columns{panels: w.b, rowB: tileColumns}
+}
+
+// panel computes some columns of rows l to l+terms−1 of a computed matrix. Its first row are the factors of the biases.
+func panel(dst []float32, of Computed, l, terms, j, columns int) {
+	if l == 0 {
+		Fill(dst[:columns], 1)
+		dst, l, terms = dst[columns:], 1, terms-1
+	}
+	of.Panel(dst, l-1, terms, j, columns)
 }
 
 // panel returns the panel with column j of count, the distance between its rows, and that to the next panel. skip is the number of
