@@ -12,7 +12,7 @@ import (
 
 // A state lies where the data of the first call lie, and closing the plan frees it.
 func TestKeep(t *testing.T) {
-	emulated := gpu.NewBackend(kerneltest.EmulatorName, func() (gpu.Driver, error) { return emulator.New(emulator.Unified(true)) })
+	emulated := gpu.NewBackend(kerneltest.GPUName, func() (gpu.Driver, error) { return emulator.New(emulator.Unified(true)) })
 	b := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{emulated}}
 	plan := kernels.NewPlanOn(b, nil, adding(nil), params{}).Along(0, kernels.Shape{})
 	ordinary := make([]float32, 8)

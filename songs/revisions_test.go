@@ -55,7 +55,7 @@ func (g *Graph) unrevised() *Graph {
 func TestChangedRoutes(t *testing.T) {
 	b := kerneltest.Backends(t, emulator.Unified(false))
 	const forecast, second, stages = "the least predicted time", "the route forecast to be second", "as the dispatcher chooses, which took"
-	on := kerneltest.EmulatorName
+	on := kerneltest.GPUName
 	for name, test := range map[string]struct {
 		n        int // 1000, where a route with "" for stage b is the fastest that can run here, or 400 000, where all in go is
 		stage    int

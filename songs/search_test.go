@@ -31,7 +31,7 @@ func madeUp(t *testing.T, onCPU float64) *dispatch.Dispatcher {
 			Implementations: []calibration.Implementation{
 				{Name: "go", Processor: "cpu", Cost: cost(0, onCPU)},
 				{Name: "go-parallel", Processor: "cpu", Cost: cost(0, 1.5*onCPU)},
-				{Name: kerneltest.EmulatorName, Processor: "gpu", Cost: gpu, GPUTimes: []calibration.GPUTimes{{Size: 1 << 10,
+				{Name: kerneltest.GPUName, Processor: "gpu", Cost: gpu, GPUTimes: []calibration.GPUTimes{{Size: 1 << 10,
 					WallSeconds: 6e-6, GPUSeconds: 2e-6, LaunchEfficiency: 1. / 3}}},
 			},
 		}
@@ -49,7 +49,7 @@ func madeUp(t *testing.T, onCPU float64) *dispatch.Dispatcher {
 			Name: "measured", Stages: []string{"a", "b", "c"}, Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
 			Lengths: []calibration.PipelineLength{{Elements: []int{4000, 4000}, Blocks: 5, Margin: 0.5, Routes: []calibration.Route{
 				{Name: "lacking", Implementations: []string{"fftw", "go", "go"}, MedianSeconds: 1e-6},
-				{Name: "best-2", Implementations: []string{"go-parallel", "", kerneltest.EmulatorName}, MedianSeconds: 2e-6},
+				{Name: "best-2", Implementations: []string{"go-parallel", "", kerneltest.GPUName}, MedianSeconds: 2e-6},
 				{Name: "stages", Implementations: []string{"", "", ""}, MedianSeconds: 2.05e-6},
 			}}, {Elements: []int{400_000, 400_000}, Blocks: 5, Routes: []calibration.Route{
 				{Name: "best-1", Implementations: []string{"go", "go", "go"}, MedianSeconds: 1e-3},
@@ -87,7 +87,7 @@ func TestForecasts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.ReplaceAll(strings.Join(all[0].Route, " "), kerneltest.EmulatorName, "emulator")
+		got := strings.ReplaceAll(strings.Join(all[0].Route, " "), kerneltest.GPUName, "emulator")
 		if got != test.want || math.Abs(all[0].Seconds-test.time) > 1e-9 {
 			t.Errorf("%v a value, %d values: %s in %v s, want %s in %v s", test.onCPU, test.n, got, all[0].Seconds, test.want, test.time)
 		}
@@ -160,12 +160,12 @@ func TestPipelinePlans(t *testing.T) {
 			}
 		}
 	}
-	check(1<<17, "chain: the least predicted time, ", "b: "+kerneltest.EmulatorName+", in list 1")
+	check(1<<17, "chain: the least predicted time, ", "b: "+kerneltest.GPUName+", in list 1")
 	check(1000, "chain: the least predicted time, ", "b: go\n")
-	if err := p.Follow(Route{"go", kerneltest.EmulatorName, ""}); err != nil {
+	if err := p.Follow(Route{"go", kerneltest.GPUName, ""}); err != nil {
 		t.Fatal(err)
 	}
-	check(1000, "chain: as the program says", "a: go\n", "b: "+kerneltest.EmulatorName+", in list 2", "c: gain")
+	check(1000, "chain: as the program says", "a: go\n", "b: "+kerneltest.GPUName+", in list 2", "c: gain")
 	if _, err := p.Forecasts(1); err == nil {
 		t.Error("forecasts without lengths")
 	}
@@ -222,7 +222,7 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for gpu, want := range map[bool]string{false: "go", true: kerneltest.EmulatorName} {
+	for gpu, want := range map[bool]string{false: "go", true: kerneltest.GPUName} {
 		if got := c.alone(gpu); !slices.Equal(got, slices.Repeat(Route{want}, 3)) {
 			t.Errorf("on the GPU %v: %v", gpu, got)
 		}

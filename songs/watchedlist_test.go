@@ -89,7 +89,7 @@ func (r pacedRecording) Wait() (gpu.Times, error) {
 func pacedGPU(t *testing.T) (b *kernels.Backends, at **pace) {
 	t.Helper()
 	at = new(*pace)
-	b = &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.EmulatorName, func() (gpu.Driver, error) {
+	b = &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.GPUName, func() (gpu.Driver, error) {
 		d, err := emulator.New(emulator.Unified(true))
 		return pacedDriver{d, at}, err
 	})}}
@@ -108,14 +108,14 @@ func listFile(facts host.Facts) *calibration.File {
 	h := &file.Hosts[0]
 	shared := h.Cases[0]
 	shared.Name, shared.Parameters = "paced/shared", map[string]int{"shared": 1}
-	shared.Implementations = append(slices.Clone(shared.Implementations), calibration.Implementation{Name: kerneltest.EmulatorName, Processor: "gpu",
+	shared.Implementations = append(slices.Clone(shared.Implementations), calibration.Implementation{Name: kerneltest.GPUName, Processor: "gpu",
 		Cost:     &calibration.Cost{FixedSeconds: (pacedLaunch + pacedKernel).Seconds(), Exponent: 1},
 		GPUTimes: []calibration.GPUTimes{{Size: 1, WallSeconds: (pacedLaunch + pacedKernel).Seconds(), GPUSeconds: pacedKernel.Seconds(), LaunchEfficiency: 0.8}}})
 	h.Cases = append(h.Cases, shared)
 	l := &h.Pipelines[0].Lengths[0]
-	l.Routes[0].Implementations = []string{kerneltest.EmulatorName, kerneltest.EmulatorName, "first", "first", "first", "first"}
+	l.Routes[0].Implementations = []string{kerneltest.GPUName, kerneltest.GPUName, "first", "first", "first", "first"}
 	for _, stage := range []string{"a", "b"} {
-		l.Parts = append(l.Parts, calibration.Part{Name: stage, Implementation: kerneltest.EmulatorName,
+		l.Parts = append(l.Parts, calibration.Part{Name: stage, Implementation: kerneltest.GPUName,
 			PredictedSeconds: pacedKernel.Seconds(), MedianSeconds: listInPipeline * pacedKernel.Seconds()})
 	}
 	return file
@@ -140,7 +140,7 @@ func newListProgram(t *testing.T, b *kernels.Backends, at **pace, remembers bool
 	return s
 }
 
-var listRoute = songs.Route{kerneltest.EmulatorName, kerneltest.EmulatorName, "first", "first", "first", "first"}
+var listRoute = songs.Route{kerneltest.GPUName, kerneltest.GPUName, "first", "first", "first", "first"}
 
 // withLists runs a test in fake time.
 func withLists(t *testing.T, remembers bool, test func(t *testing.T, s *program)) {
@@ -216,7 +216,7 @@ func testAListIsSwapped(t *testing.T, s *program) {
 	s.calls(50)
 	s.slower["list"] = 1.3
 	doubts := s.untilDoubt(w)
-	if d := doubts[0]; len(doubts) != 1 || d.Pipeline != "paced" || d.Stage != "a + b" || d.Case != "" || d.Implementation != kerneltest.EmulatorName ||
+	if d := doubts[0]; len(doubts) != 1 || d.Pipeline != "paced" || d.Stage != "a + b" || d.Case != "" || d.Implementation != kerneltest.GPUName ||
 		!slices.Equal(d.Against, []string{songs.Processor}) || !slices.Equal(d.Shape, []int{pacedLength}) || d.Predicted || d.Alone || math.Abs(d.Factor-1.3) > 0.1 {
 		t.Fatalf("in doubt is %+v (want the list, against the processor)", doubts)
 	}
@@ -272,7 +272,7 @@ func testAListIsSwapped(t *testing.T, s *program) {
 		t.Fatalf("a minute later %v is in doubt (want the swap)", doubts)
 	}
 	s.scatter = 0.04 // the list is 10 % faster, and 176 blocks must show that it is more than 5 %
-	if r := s.duel(w); r.Verdict != dispatch.Changed || r.Chosen != kerneltest.EmulatorName {
+	if r := s.duel(w); r.Verdict != dispatch.Changed || r.Chosen != kerneltest.GPUName {
 		t.Fatalf("the second duel found %v (want a change to the list)", r)
 	}
 	s.calls(5)

@@ -95,7 +95,7 @@ func (r slowedRecording) Wait() (gpu.Times, error) {
 func disturbed(t *testing.T) machine {
 	t.Helper()
 	busy := new(atomic.Bool)
-	b := &kernels.Backends{Pool: kernels.Here().Pool, GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.EmulatorName, func() (gpu.Driver, error) {
+	b := &kernels.Backends{Pool: kernels.Here().Pool, GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.GPUName, func() (gpu.Driver, error) {
 		d, err := emulator.New(emulator.Unified(true), emulator.LoseByFaults())
 		return slowed{d, busy}, err
 	})}}

@@ -76,8 +76,9 @@ func rows(cases []kernels.Case) []row {
 		{"scale", elements}, {"gain", elements}, {"abs", elements}, {"soft-clip", elements}, {"exp", elements},
 		{"log", elements}, {"log1p", elements}, {"pow", elements}, {"power", elements}, {"magnitude", elements},
 		{"gelu", elements}, {"gelu-tanh", elements}, {"glu/columns=1024", 16384},
-		{"sum", elements}, {"mean", elements}, {"max", elements}, {"argmax", elements}, {"power-to-db", elements},
+		{"sum", elements}, {"mean", elements}, {"min", elements}, {"max", elements}, {"argmax", elements}, {"power-to-db", elements},
 		{"softmax/columns=1024", 8192}, {"rms-norm/columns=1024", 32768}, {"layer-norm/columns=1024", 32768},
+		{"group-norm/batch=1,channels=48", 512 << 10},
 		{"stft/n_fft=2048,hop=512", 16 << 20}, {"istft/n_fft=2048,hop=512", 16 << 20}, {"biquad/n=512", 32 << 10},
 	} {
 		find(memoryBound.name, func(c kernels.Case) { add(againstCopy(c, memoryBound.size)) })

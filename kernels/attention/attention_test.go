@@ -69,14 +69,14 @@ func TestLayouts(t *testing.T) {
 	}
 	for _, causal := range []bool{false, true} {
 		for _, rows := range []int{fewRows, manyRows} {
-			kerneltest.Shapes(t, forced(causal, rows), b, kerneltest.EmulatorName,
+			kerneltest.Shapes(t, forced(causal, rows), b, kerneltest.GPUName,
 				kernels.Shape{2, 30, 70, 140}, kernels.Shape{1, 64, 64, 64}, kernels.Shape{3, 128, 3, 67}, kernels.Shape{1, 256, 17, 129}, kernels.Shape{2, 133, 66, 66})
 		}
 	}
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, forced(false, manyRows), kerneltest.EmulatorName, kernels.Shape{1, 40, 64, 128})
+	kerneltest.Barriers(t, forced(false, manyRows), kerneltest.GPUName, kernels.Shape{1, 40, 64, 128})
 }
 
 func TestRowsFor(t *testing.T) {

@@ -37,7 +37,7 @@ func TestCascade(t *testing.T) {
 }
 
 func TestCascadeBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &CascadeOp, kerneltest.EmulatorName, kernels.Shape{2, 300, 3})
+	kerneltest.Barriers(t, &CascadeOp, kerneltest.GPUName, kernels.Shape{2, 300, 3})
 }
 
 // TestSosfilt compares the reference, the implementations and their states with scipy.signal.sosfilt: low-passes, high-passes

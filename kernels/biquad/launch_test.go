@@ -123,7 +123,7 @@ func noise(n int) []float32 {
 // TestWords has states to which no signal leads. The kernels read the words of a float64 and return the nearest float32,
 // unless a value is too large or too small for one.
 func TestWords(t *testing.T) {
-	p := kerneltest.Plans(t, &Op, Coefficients{})[kerneltest.EmulatorName] // y is s1; the next s1 is s2, the next s2 is 0
+	p := kerneltest.Plans(t, &Op, Coefficients{})[kerneltest.GPUName] // y is s1; the next s1 is s2, the next s2 is 0
 	if p == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}
@@ -155,7 +155,7 @@ func TestWords(t *testing.T) {
 
 // TestSmallDifference has states whose s1 and s2 nearly cancel, as in slow filters. Their difference must survive a call.
 func TestSmallDifference(t *testing.T) {
-	p := kerneltest.Plans(t, &Op, Coefficients{A1: -2, A2: 1})[kerneltest.EmulatorName] // s1 ← s1 + (s1 + s2), s2 ← −s1
+	p := kerneltest.Plans(t, &Op, Coefficients{A1: -2, A2: 1})[kerneltest.GPUName] // s1 ← s1 + (s1 + s2), s2 ← −s1
 	if p == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}
@@ -186,7 +186,7 @@ func TestBarriers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			op := Op
 			op.By = []kernels.Makers[Coefficients]{forced("", func(extent) strategy { return test.by })}
-			kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{channels: test.x.channels, samples: test.x.n})
+			kerneltest.Barriers(t, &op, kerneltest.GPUName, kernels.Shape{channels: test.x.channels, samples: test.x.n})
 		})
 	}
 }

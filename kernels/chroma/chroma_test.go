@@ -23,7 +23,7 @@ func TestOp(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, Op.Lines[0].At(3))
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, Op.Lines[0].At(3))
 }
 
 func TestVendor(t *testing.T) {

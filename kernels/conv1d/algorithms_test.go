@@ -47,7 +47,7 @@ func TestAlgorithmsDiffer(t *testing.T) {
 		taps := make([]float32, count)
 		kernels.Noise(taps, 1)
 		for name, e := range kerneltest.Plans(t, &Op, Params{taps}) {
-			if strings.HasPrefix(name, kerneltest.EmulatorName) || strings.HasPrefix(name, "accelerate") {
+			if strings.HasPrefix(name, kerneltest.GPUName) || strings.HasPrefix(name, "accelerate") {
 				continue // the figures are those of our own code on processors, and of FFTW
 			}
 			block := blockFor(count)

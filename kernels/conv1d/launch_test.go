@@ -48,7 +48,7 @@ func TestLaunch(t *testing.T) {
 		{1, 1}, {1, 5}, {5, 1}, {2, 2}, {3, 4}, {7, 3}, {16, 16}, {31, 64}, {64, 33}, {127, 8}, {257, 16},
 		{1000, 17}, {31, 500}, {600, 257}, {513, 512},
 	} {
-		onProcessor := func(name string) bool { return !strings.HasPrefix(name, kerneltest.EmulatorName) }
+		onProcessor := func(name string) bool { return !strings.HasPrefix(name, kerneltest.GPUName) }
 		try(t, &Op, b, s, tolerance/2, onProcessor)
 		try(t, divided(s[taps]), b, s, tolerance/2, onProcessor)
 	}
@@ -77,7 +77,7 @@ func TestLaunchKeepsNaN(t *testing.T) {
 				data[at*(len(data)-1)/5] = float32(special)
 				want := Reference(x, taps)
 				for _, i := range op.CaseOf(b, op.Lines[0]).Implementations {
-					if !strings.HasPrefix(i.Name, kerneltest.EmulatorName+"/direct") {
+					if !strings.HasPrefix(i.Name, kerneltest.GPUName+"/direct") {
 						continue
 					}
 					e, err := kernels.NewPlanOf(b, op, Params{taps}, i.Name)
@@ -127,7 +127,7 @@ func TestBarriers(t *testing.T) {
 	op.By = []kernels.Makers[Params]{kernels.KernelText("", func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		appendTiled(b, p, s[samples], tiling{tile{64, 1, 4, 64}, 1}, t[0], t[1])
 	})}
-	kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{700, 600})
+	kerneltest.Barriers(t, &op, kerneltest.GPUName, kernels.Shape{700, 600})
 }
 
 // A vendor's library is asked for two transforms of half as many points as the padded output has samples.

@@ -43,7 +43,7 @@ func TestConv2D(t *testing.T) {
 
 // The first shape takes small tiles, which have all barriers.
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Conv1D, kerneltest.EmulatorName, line1D(20, 8, 3, 1).At(20))
+	kerneltest.Barriers(t, &Conv1D, kerneltest.GPUName, line1D(20, 8, 3, 1).At(20))
 }
 
 // Both tiles take a layer of several tiles in each direction, which do not fit.
@@ -52,7 +52,7 @@ func TestTiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := Conv2D
 			op.By = []kernels.Makers[Params]{kernels.KernelText(name, appendIn(by))}
-			kerneltest.Shapes(t, &op, kerneltest.Backends(t), kerneltest.EmulatorName+"/"+name,
+			kerneltest.Shapes(t, &op, kerneltest.Backends(t), kerneltest.GPUName+"/"+name,
 				line2D(6, 70, 3, 2, 17).At(18), line2D(33, 2, 1, 1, 2).At(3), line2D(1, 65, 2, 1, 8).At(9))
 		})
 	}

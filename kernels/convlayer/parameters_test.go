@@ -169,7 +169,7 @@ func TestPartsAlone(t *testing.T) {
 		kernels.Noise(x, 4)
 		var serial []float32
 		for _, i := range Conv1D.CaseOf(b, Conv1D.Lines[0]).Implementations {
-			if i.Missing() != nil || i.Name == kerneltest.EmulatorName {
+			if i.Missing() != nil || i.Name == kerneltest.GPUName {
 				continue
 			}
 			y := runBy(t, b, i.Name, p, s, x)

@@ -43,9 +43,9 @@ func backward() kernels.Op[ComplexParams] {
 
 // A thread must not overwrite what others of its threadgroup still have to read, nor read what is not written yet.
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{256, 1})
-	kerneltest.Barriers(t, &InverseOp, kerneltest.EmulatorName, kernels.Shape{256, 1})
-	kerneltest.Barriers(t, &ComplexOp, kerneltest.EmulatorName, kernels.Shape{256, 1})
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{256, 1})
+	kerneltest.Barriers(t, &InverseOp, kerneltest.GPUName, kernels.Shape{256, 1})
+	kerneltest.Barriers(t, &ComplexOp, kerneltest.GPUName, kernels.Shape{256, 1})
 }
 
 // TestInfinity checks that no result is finite if a value is infinite.

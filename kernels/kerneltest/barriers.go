@@ -23,6 +23,7 @@ func Barriers[P any](t *testing.T, op *kernels.Op[P], implementation string, sha
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
 	}
+	EmulatedAlone(t)
 	if Backends(t).GPUs == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}
@@ -48,7 +49,7 @@ func Barriers[P any](t *testing.T, op *kernels.Op[P], implementation string, sha
 // wants.
 func fails[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes []kernels.Shape, wants [][]float64, e *editing) bool {
 	t.Helper()
-	backend := gpu.NewBackend(EmulatorName, func() (gpu.Driver, error) {
+	backend := gpu.NewBackend(GPUName, func() (gpu.Driver, error) {
 		driver, err := emulator.New()
 		return &editingDriver{driver, e}, err
 	})

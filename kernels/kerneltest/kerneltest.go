@@ -15,6 +15,7 @@
 package kerneltest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -37,19 +38,51 @@ import (
 // generated returns the input without a recording. It is made once, because its sines take longer than most tests.
 var generated = sync.OnceValue(kernels.GeneratedInput)
 
-// EmulatorName is the name of the implementation on the emulated GPU.
-const EmulatorName = "emulator"
+// realGPU is this machine's GPU, if the environment variable CROSSOVER_TEST_GPU is set. Tests then run on it in place of the emulated
+// one. A machine without a GPU that computes fails.
+var realGPU = sync.OnceValue(func() *gpu.Backend {
+	if os.Getenv("CROSSOVER_TEST_GPU") == "" {
+		return nil
+	}
+	err := errors.New("there is none for this system")
+	for _, b := range kernels.Here().GPUs {
+		if err = b.Probe(); err == nil {
+			return b
+		}
+	}
+	panic(fmt.Sprintf("CROSSOVER_TEST_GPU asks for a GPU: %v", err))
+})
+
+// GPUName is the name of the implementations on the GPU of the tests: "emulator", or for example "cuda" with CROSSOVER_TEST_GPU.
+var GPUName = func() string {
+	if b := realGPU(); b != nil {
+		return b.API
+	}
+	return "emulator"
+}()
 
 // Backends returns the backends of this machine with one emulated GPU in place of the real ones. If there is no C++
-// compiler, they have no GPU.
+// compiler, they have no GPU. With the environment variable CROSSOVER_TEST_GPU, they have this machine's GPU, which knows no options.
 func Backends(t testing.TB, options ...emulator.Option) *kernels.Backends {
 	t.Helper()
 	b := &kernels.Backends{Pool: pool.Shared(), Accelerate: kernels.Here().Accelerate}
-	emulated := gpu.NewBackend(EmulatorName, func() (gpu.Driver, error) { return emulator.New(options...) })
+	if real := realGPU(); real != nil {
+		b.GPUs = []*gpu.Backend{real}
+		return b
+	}
+	emulated := gpu.NewBackend(GPUName, func() (gpu.Driver, error) { return emulator.New(options...) })
 	if emulated.Probe() == nil {
 		b.GPUs = []*gpu.Backend{emulated}
 	}
 	return b
+}
+
+// EmulatedAlone skips a test that asks something of the GPU that only an emulated one answers.
+func EmulatedAlone(t testing.TB) {
+	t.Helper()
+	if realGPU() != nil {
+		t.Skip("asks an emulated GPU, and CROSSOVER_TEST_GPU asks for a real one")
+	}
 }
 
 // awkward are sizes around the vectors, simdgroups and threadgroups into which implementations divide work.

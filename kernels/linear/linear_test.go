@@ -30,7 +30,7 @@ func TestOp(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{inputs: 512, outputs: 64, rows: 1})
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{inputs: 512, outputs: 64, rows: 1})
 }
 
 // forward applies a layer to n rows.

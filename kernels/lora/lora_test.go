@@ -62,7 +62,7 @@ func TestLayouts(t *testing.T) {
 	}
 	for i, l := range []layout{{4, 256}, {4, 2048}, {32, 256}, {32, 1024}} {
 		for k, s := range []kernels.Shape{{1030, 4, 3}, {1100, 9, 5}, {260, 30, 33}, {300, 64, 6}} {
-			kerneltest.Shapes(t, forced(ops[(i+k+1)%2], l), b, kerneltest.EmulatorName, s)
+			kerneltest.Shapes(t, forced(ops[(i+k+1)%2], l), b, kerneltest.GPUName, s)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestLayouts(t *testing.T) {
 func TestBarriers(t *testing.T) {
 	for _, l := range []layout{{4, 256}, {32, 256}} {
 		t.Run(fmt.Sprint(l.rows), func(t *testing.T) {
-			kerneltest.Barriers(t, forced(&Op, l), kerneltest.EmulatorName, kernels.Shape{1100, 64, 4}, kernels.Shape{300, 8, 40})
+			kerneltest.Barriers(t, forced(&Op, l), kerneltest.GPUName, kernels.Shape{1100, 64, 4}, kernels.Shape{300, 8, 40})
 		})
 	}
 }

@@ -176,7 +176,7 @@ func TestBarriers(t *testing.T) {
 			product{c: t[0], a: t[1], b: t[2], m: s[rows], n: s[columns], k: s[terms], params: plain}.launch(b, by, 1)
 		})}
 		t.Run(name, func(t *testing.T) {
-			kerneltest.Barriers(t, &op, kerneltest.EmulatorName+"/"+name, shapeOf(64, 192, 64))
+			kerneltest.Barriers(t, &op, kerneltest.GPUName+"/"+name, shapeOf(64, 192, 64))
 		})
 	}
 }

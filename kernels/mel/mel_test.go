@@ -43,7 +43,7 @@ func TestOp(t *testing.T) {
 
 // A lane must not sum bins that other threads have not copied yet.
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, Op.Lines[0].At(4))
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, Op.Lines[0].At(4))
 }
 
 // A recording of one frame is repeated.

@@ -20,7 +20,7 @@ func TestOp(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, Op.Lines[0].At(4))
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, Op.Lines[0].At(4))
 }
 
 // TestLibrosa computes librosa's coefficients from librosa's mel spectrogram, which is bands×frames in float32.

@@ -32,14 +32,14 @@ func TestChunks(t *testing.T) {
 		t.Skip("no C++ compiler for the emulator")
 	}
 	for _, variant := range []string{"welford", "kahan", "standard"} {
-		kerneltest.Shapes(t, &Group, b, kerneltest.EmulatorName+"/"+variant,
+		kerneltest.Shapes(t, &Group, b, kerneltest.GPUName+"/"+variant,
 			kernels.Shape{batch: 1, channels: 16, length: 8500}, kernels.Shape{batch: 1, channels: 16, length: 9001})
 	}
-	kerneltest.Shapes(t, &Layer, b, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 128 << 10}, kernels.Shape{rows: 2, columns: 50_257})
+	kerneltest.Shapes(t, &Layer, b, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 128 << 10}, kernels.Shape{rows: 2, columns: 50_257})
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Layer, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
+	kerneltest.Barriers(t, &Layer, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 4096},
 		kernels.Shape{rows: 1, columns: rowwise.FewRowsWholeUpTo + 4})
 }
 

@@ -30,7 +30,7 @@ func TestLaunches(t *testing.T) {
 	if len(b.GPUs) == 0 {
 		t.Skip("no emulated GPU")
 	}
-	kerneltest.Shapes(t, &Op, b, kerneltest.EmulatorName, kernels.Shape{20, 2311}, kernels.Shape{2100, 7}, kernels.Shape{513, 5})
+	kerneltest.Shapes(t, &Op, b, kerneltest.GPUName, kernels.Shape{20, 2311}, kernels.Shape{2100, 7}, kernels.Shape{513, 5})
 }
 
 // TestLibrosa compares with librosa.onset.onset_strength of its spectrogram, which is bands×frames in float32.

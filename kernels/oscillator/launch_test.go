@@ -79,5 +79,5 @@ func TestStrategy(t *testing.T) {
 func TestBarriers(t *testing.T) {
 	op := Op
 	op.By = []kernels.Makers[Params]{forced("", strategy{64, 4, 4, 2})}
-	kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{voices: 200, samples: 40})
+	kerneltest.Barriers(t, &op, kerneltest.GPUName, kernels.Shape{voices: 200, samples: 40})
 }

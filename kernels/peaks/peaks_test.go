@@ -19,7 +19,7 @@ func TestOp(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{300}, kernels.Shape{9000})
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{300}, kernels.Shape{9000})
 }
 
 // pick returns the peaks by each implementation.

@@ -60,7 +60,7 @@ func TestOp(t *testing.T) {
 func TestBarriers(t *testing.T) {
 	op := strict()
 	op.By = []kernels.Makers[Params]{walked("", parts(128, 2))}
-	kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{3*4096 + 5})
+	kerneltest.Barriers(t, op, kerneltest.GPUName, kernels.Shape{3*4096 + 5})
 }
 
 // TestLaunchPlan tests that no part is empty, that none is left out, and that a threadgroup has a thread for each part.
@@ -114,7 +114,7 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%d s of %g Hz do not drift in float32, so they test nothing", test.seconds, test.frequency)
 		}
 		for name, plan := range kerneltest.Plans(t, strict(), Params{}) {
-			if strings.HasPrefix(name, kerneltest.EmulatorName) && (test.seconds > 10 || name != kerneltest.EmulatorName) {
+			if strings.HasPrefix(name, kerneltest.GPUName) && (test.seconds > 10 || name != kerneltest.GPUName) {
 				continue // slow; TestSameBits shows that they have all bits in common with the processor
 			}
 			y, end := accumulated(t, plan, 0.25, x, len(x))
@@ -152,7 +152,7 @@ func TestSameBits(t *testing.T) {
 	}
 	for name, plan := range plans {
 		for _, block := range []int{len(x), 700, 33} {
-			if strings.HasPrefix(name, kerneltest.EmulatorName) && block < 100 {
+			if strings.HasPrefix(name, kerneltest.GPUName) && block < 100 {
 				continue
 			}
 			got, last := accumulated(t, plan, 0.1, x, block)

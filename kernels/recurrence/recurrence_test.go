@@ -42,7 +42,7 @@ func testOp[P any](t *testing.T, op kernels.Op[P]) {
 
 // testBarriers removes the barriers of the text with a thread for each channel.
 func testBarriers[P any](t *testing.T, op *kernels.Op[P]) {
-	kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{channels: 2, samples: 300})
+	kerneltest.Barriers(t, op, kerneltest.GPUName, kernels.Shape{channels: 2, samples: 300})
 }
 
 // testBlocks filters a signal in blocks, each by another implementation, and compares the output with that of the reference

@@ -123,7 +123,7 @@ func TestLongRows(t *testing.T) {
 		t.Skip("no C++ compiler for the emulator")
 	}
 	for _, op := range []*kernels.Op[Params]{&LSTM, &GRU} {
-		kerneltest.Shapes(t, op, b, kerneltest.EmulatorName, kernels.Shape{inputs: 2, hidden: 45, batch: 2, steps: 2},
+		kerneltest.Shapes(t, op, b, kerneltest.GPUName, kernels.Shape{inputs: 2, hidden: 45, batch: 2, steps: 2},
 			kernels.Shape{inputs: 2, hidden: 140, batch: 1, steps: 1}, kernels.Shape{inputs: 2, hidden: 516, batch: 1, steps: 1})
 	}
 }

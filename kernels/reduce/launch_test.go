@@ -12,7 +12,7 @@ import (
 
 // Sums of whole numbers are exact, so a value that is left out or counted twice shows.
 func TestLaunchEveryValueCountsOnce(t *testing.T) {
-	p := kerneltest.Plans(t, &Sum, Params{})[kerneltest.EmulatorName]
+	p := kerneltest.Plans(t, &Sum, Params{})[kerneltest.GPUName]
 	if p == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}
@@ -31,7 +31,7 @@ func TestLaunchEveryValueCountsOnce(t *testing.T) {
 
 // In one threadgroup and in several, every turn of every thread may have the greatest value.
 func TestLaunchFindsEveryPlace(t *testing.T) {
-	p := kerneltest.Plans(t, &ArgMax, Params{})[kerneltest.EmulatorName]
+	p := kerneltest.Plans(t, &ArgMax, Params{})[kerneltest.GPUName]
 	if p == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}

@@ -26,7 +26,7 @@ func TestOps(t *testing.T) {
 func TestBarriers(t *testing.T) {
 	for _, op := range ops {
 		t.Run(op.Name, func(t *testing.T) {
-			kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{elements: 1000}, kernels.Shape{elements: aloneUpTo + 67})
+			kerneltest.Barriers(t, op, kerneltest.GPUName, kernels.Shape{elements: 1000}, kernels.Shape{elements: aloneUpTo + 67})
 		})
 	}
 }
@@ -52,7 +52,7 @@ func TestEveryValueCountsOnce(t *testing.T) {
 			for _, n := range []int{7, 130, 4096 + 67, 20_000} {
 				x := make([]float32, n)
 				step := 1
-				if name == kerneltest.EmulatorName {
+				if name == kerneltest.GPUName {
 					step = n/29 + 1 // emulation is slow; TestLaunchEveryValueCountsOnce has all places
 				}
 				for i := 0; i < n; i += step {
@@ -185,7 +185,7 @@ func TestLongSumDoesNotSaturate(t *testing.T) {
 	}
 	for op, want := range map[*kernels.Op[Params]]float64{&Sum: long, &Mean: 1} {
 		for name, p := range kerneltest.Plans(t, op, Params{}) {
-			if name == kerneltest.EmulatorName {
+			if name == kerneltest.GPUName {
 				continue
 			}
 			if got := by(t, op, p, x); got != want {

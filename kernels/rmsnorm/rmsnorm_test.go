@@ -16,7 +16,7 @@ func TestOp(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 4096},
 		kernels.Shape{rows: 1, columns: rowwise.FewRowsWholeUpTo + 4})
 }
 

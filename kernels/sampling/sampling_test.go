@@ -33,8 +33,8 @@ func TestTopK(t *testing.T) {
 // Long rows take several threadgroups, or several launches, or pieces for several workers.
 func TestLongRows(t *testing.T) {
 	b := kerneltest.Backends(t)
-	for _, name := range []string{"go-parallel", kerneltest.EmulatorName} {
-		if name == kerneltest.EmulatorName && b.GPUs == nil {
+	for _, name := range []string{"go-parallel", kerneltest.GPUName} {
+		if name == kerneltest.GPUName && b.GPUs == nil {
 			continue // no C++ compiler
 		}
 		kerneltest.Shapes(t, &Greedy, b, name, kernels.Shape{1, 128 << 10}, kernels.Shape{3, 50_257}, kernels.Shape{2, 32_000})
@@ -44,8 +44,8 @@ func TestLongRows(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Greedy, kerneltest.EmulatorName, kernels.Shape{1, 4096})
-	kerneltest.Barriers(t, &TopK, kerneltest.EmulatorName, kernels.Shape{1, 4096, 50}, kernels.Shape{1, 9000, 20})
+	kerneltest.Barriers(t, &Greedy, kerneltest.GPUName, kernels.Shape{1, 4096})
+	kerneltest.Barriers(t, &TopK, kerneltest.GPUName, kernels.Shape{1, 4096, 50}, kernels.Shape{1, 9000, 20})
 }
 
 // hostile are rows with few different values, in every order, and with values that compare in strange ways.
@@ -202,7 +202,7 @@ func TestManyBest(t *testing.T) {
 		kernels.Noise(x, 1)
 		a := kernels.Args{make([]float32, k), make([]float32, k), make([]float32, 1), x, {0}}
 		err := plan.Run(kernels.Shape{1, n, k}, a)
-		if refused := err != nil && strings.Contains(err.Error(), "the best 129, want at most 128"); refused != (name == kerneltest.EmulatorName) {
+		if refused := err != nil && strings.Contains(err.Error(), "the best 129, want at most 128"); refused != (name == kerneltest.GPUName) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if want, _ := TopKReference(x, k); err == nil && !slices.Equal(a[0], want) {

@@ -19,7 +19,7 @@ import (
 // rows are cut into chunks, some chunks have only such entries.
 func TestLaunchSpecialRows(t *testing.T) {
 	for _, columns := range []int{40, 41, 1028, rowwise.ThreadgroupColumns + 8} {
-		p := kerneltest.Plans(t, &Op, Params{columns})[kerneltest.EmulatorName]
+		p := kerneltest.Plans(t, &Op, Params{columns})[kerneltest.GPUName]
 		if p == nil {
 			t.Skip("no C++ compiler for the emulator")
 		}

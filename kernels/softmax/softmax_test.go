@@ -19,7 +19,7 @@ func TestOp(t *testing.T) { kerneltest.Run(t, &Op) }
 
 // A threadgroup must not read the results of its simdgroups before they are written.
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 4096},
 		kernels.Shape{rows: 1, columns: rowwise.ThreadgroupColumns + 4},
 		kernels.Shape{rows: rowwise.FewRows + 1, columns: rowwise.ThreadgroupColumns + 4})
 }
@@ -89,7 +89,7 @@ func TestEveryWidth(t *testing.T) {
 			}
 			want := Reference(x, columns)
 			for name, p := range plans(t, columns) {
-				if name == kerneltest.EmulatorName && columns > 4096 && rows > 1 {
+				if name == kerneltest.GPUName && columns > 4096 && rows > 1 {
 					continue // emulation is slow, and no threadgroup has more than one row
 				}
 				got := make([]float32, len(x))

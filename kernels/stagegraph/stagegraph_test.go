@@ -48,7 +48,7 @@ func TestNodesOfDifferentPasses(t *testing.T) {
 
 // A lane must not read samples, and the mix must not read sums, that are not written yet.
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{width: 3, block: 600, cost: 4})
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{width: 3, block: 600, cost: 4})
 }
 
 // TestReference compares the reference with the impulse response of four one-poles of gain ⅝. By hand, it is C(n+3,
@@ -233,9 +233,9 @@ func TestGoNodesStayOnTheProcessor(t *testing.T) {
 		t.Error("a program's plan may open a GPU")
 	}
 	b := &kernels.Backends{Pool: processors().Pool, GPUs: []*gpu.Backend{
-		gpu.NewBackend(kerneltest.EmulatorName, func() (gpu.Driver, error) { return emulator.New() }),
+		gpu.NewBackend(kerneltest.GPUName, func() (gpu.Driver, error) { return emulator.New() }),
 	}}
-	plan, err := kernels.NewPlanOf(b, &Op, Stage(program{&counter{}}), kerneltest.EmulatorName)
+	plan, err := kernels.NewPlanOf(b, &Op, Stage(program{&counter{}}), kerneltest.GPUName)
 	if err != nil {
 		t.Skip(err)
 	}

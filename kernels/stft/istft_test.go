@@ -43,7 +43,7 @@ func TestInverseVariants(t *testing.T) {
 			for name, plan := range plans {
 				got := make([]float32, n)
 				err := plan.Run(shapeOf(p, n), kernels.Args{got, kernels.ComplexWords(s)})
-				if name == kerneltest.EmulatorName && p.Hop == math.MaxInt && errors.Is(err, kernels.ErrRefused) {
+				if name == kerneltest.GPUName && p.Hop == math.MaxInt && errors.Is(err, kernels.ErrRefused) {
 					continue
 				}
 				if err != nil {
@@ -211,7 +211,7 @@ func TestInverseLibrosa(t *testing.T) {
 		}
 		check("reference", right)
 		for name, plan := range kerneltest.Plans(t, &InverseOp, p) {
-			if name == kerneltest.EmulatorName {
+			if name == kerneltest.GPUName {
 				continue // emulation takes milliseconds per frame
 			}
 			got := make([]float32, len(signal))
@@ -328,7 +328,7 @@ func TestInverseVendor(t *testing.T) {
 
 func TestInverseLaunchRefuses(t *testing.T) {
 	p := Params{NFFT: 64, Hop: math.MaxInt}
-	plan := kerneltest.Plans(t, &InverseOp, p)[kerneltest.EmulatorName]
+	plan := kerneltest.Plans(t, &InverseOp, p)[kerneltest.GPUName]
 	if plan == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}
@@ -350,7 +350,7 @@ func BenchmarkInverse(b *testing.B) {
 // TestInverseBarriers has a walk of several steps, with one row of threads or several in a threadgroup.
 func TestInverseBarriers(t *testing.T) {
 	t.Parallel()
-	kerneltest.Barriers(t, &InverseOp, kerneltest.EmulatorName, kernels.Shape{64, 32, 2000}, kernels.Shape{512, 128, 3000})
+	kerneltest.Barriers(t, &InverseOp, kerneltest.GPUName, kernels.Shape{64, 32, 2000}, kernels.Shape{512, 128, 3000})
 }
 
 // TestInverseEveryLength has every length of frames that are transformed and added up by one kernel, with hops of which one, two and
@@ -364,7 +364,7 @@ func TestInverseEveryLength(t *testing.T) {
 			if _, ok := overlappedBy(p); !ok {
 				t.Fatalf("%+v: no kernel", p)
 			}
-			plan := kerneltest.Plans(t, &InverseOp, p)[kerneltest.EmulatorName]
+			plan := kerneltest.Plans(t, &InverseOp, p)[kerneltest.GPUName]
 			if plan == nil {
 				t.Skip("no C++ compiler for the emulator")
 			}

@@ -86,7 +86,7 @@ func TestVariants(t *testing.T) {
 			kernels.Noise(x, uint64(n))
 			want := parts(Reference(p, x))
 			for name, plan := range plans {
-				if name == kerneltest.EmulatorName && n > 1000 {
+				if name == kerneltest.GPUName && n > 1000 {
 					continue
 				}
 				got := make([]float32, len(want))
@@ -196,7 +196,7 @@ func librosaFrames(frames int) []int {
 // TestBarriers has frames whose bins go through threadgroup memory, two or one in the last threadgroup.
 func TestBarriers(t *testing.T) {
 	t.Parallel()
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{2048, 512, 3000}, kernels.Shape{2048, 1024, 2048})
+	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{2048, 512, 3000}, kernels.Shape{2048, 1024, 2048})
 }
 
 // TestLibrosa compares the reference and every implementation with librosa.stft. testdata has some frames, bins×frames, as
@@ -231,7 +231,7 @@ func TestLibrosa(t *testing.T) {
 		compare("reference", p.frames(len(signal)), func(frame, bin int) complex128 { return right[frame*bins+bin] }, 2e-7)
 		for name, plan := range kerneltest.Plans(t, &Op, p) {
 			x, frames := signal, p.frames(len(signal))
-			if name == kerneltest.EmulatorName {
+			if name == kerneltest.GPUName {
 				// Emulation takes milliseconds per frame, so frames 0 and 8 and their samples must do.
 				frames = 9
 				x = signal[:8*p.Hop+p.NFFT/2]
@@ -436,7 +436,7 @@ func TestVendor(t *testing.T) {
 // Kernels refuse a call that is too large for them, so that another implementation computes it.
 func TestLaunchRefuses(t *testing.T) {
 	for _, p := range lengths(64, math.MaxInt, 60, math.MaxInt) {
-		plan := kerneltest.Plans(t, &Op, p)[kerneltest.EmulatorName]
+		plan := kerneltest.Plans(t, &Op, p)[kerneltest.GPUName]
 		if plan == nil {
 			t.Skip("no C++ compiler for the emulator")
 		}

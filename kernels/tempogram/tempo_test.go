@@ -16,7 +16,7 @@ func TestTempo(t *testing.T) {
 }
 
 func TestTempoBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Tempo, kerneltest.EmulatorName, kernels.Shape{40})
+	kerneltest.Barriers(t, &Tempo, kerneltest.GPUName, kernels.Shape{40})
 }
 
 // estimate returns the tempo by each implementation.

@@ -91,7 +91,7 @@ func (r faultyRecording) Wait() (gpu.Times, error) {
 func emulated(t *testing.T) (*kernels.Backends, *faults) {
 	t.Helper()
 	f := &faults{virtual: &virtual{}, takes: time.Millisecond}
-	b := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.EmulatorName, func() (gpu.Driver, error) {
+	b := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.GPUName, func() (gpu.Driver, error) {
 		if f.refuses {
 			return nil, errLost
 		}
@@ -134,4 +134,4 @@ func onGo(name string) songs.Entrant {
 }
 
 var onEmulator = songs.Entrant{Name: GPU, OnGPU: true,
-	Route: songs.Route{kerneltest.EmulatorName, kerneltest.EmulatorName, kerneltest.EmulatorName}}
+	Route: songs.Route{kerneltest.GPUName, kerneltest.GPUName, kerneltest.GPUName}}

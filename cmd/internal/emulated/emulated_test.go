@@ -37,7 +37,7 @@ func backends(t *testing.T, options ...emulator.Option) *kernels.Backends {
 }
 
 func backendsOf(open func() (gpu.Driver, error)) *kernels.Backends {
-	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.EmulatorName, open)}}
+	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.GPUName, open)}}
 }
 
 // cases returns the named cases of the catalogue, up to a size.
@@ -61,7 +61,7 @@ func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(
 	t.Helper()
 	o := sweeps.Options{
 		Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: spin,
-		Include: func(name string) bool { return name == "go" || name == kerneltest.EmulatorName },
+		Include: func(name string) bool { return name == "go" || name == kerneltest.GPUName },
 		Forget:  b.Forget,
 		Trim:    func() { b.Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
@@ -90,11 +90,11 @@ var spun int
 // status returns the emulated GPU's status, and the number of blocks in which it was timed.
 func status(r *sweeps.Result) (s sweeps.Status, blocks int) {
 	for _, status := range r.Implementations {
-		if status.Name == kerneltest.EmulatorName {
+		if status.Name == kerneltest.GPUName {
 			s = status
 		}
 	}
-	if i := slices.Index(r.Samples.Implementations, kerneltest.EmulatorName); i >= 0 {
+	if i := slices.Index(r.Samples.Implementations, kerneltest.GPUName); i >= 0 {
 		for _, b := range r.Samples.Blocks {
 			if b.Timed(i) {
 				blocks++
@@ -113,7 +113,7 @@ func TestTheEmulatorIsInEveryCase(t *testing.T) {
 	}
 	for _, c := range catalogue.Cases(b) {
 		on := func(i kernels.Implementation) bool {
-			return i.Name == kerneltest.EmulatorName || strings.HasPrefix(i.Name, kerneltest.EmulatorName+"/")
+			return i.Name == kerneltest.GPUName || strings.HasPrefix(i.Name, kerneltest.GPUName+"/")
 		}
 		if !slices.ContainsFunc(c.Implementations, on) {
 			t.Errorf("%s has no implementation on the GPU", c.Name)
@@ -145,7 +145,7 @@ func TestFromKernelToPlan(t *testing.T) {
 		if s.Excluded != "" || blocks == 0 {
 			t.Errorf("%s: %+v after %d blocks", r.Case.Name, s, blocks)
 		}
-		i := slices.Index(r.Samples.Implementations, kerneltest.EmulatorName)
+		i := slices.Index(r.Samples.Implementations, kerneltest.GPUName)
 		for _, b := range r.Samples.Blocks {
 			if account, told := b.TimesOnGPU(i); b.Timed(i) && (!told || account.Span <= 0) {
 				t.Errorf("%s at %d: the device's account is %+v", r.Case.Name, b.Size, account)
@@ -158,8 +158,8 @@ func TestFromKernelToPlan(t *testing.T) {
 		entry.Cases = append(entry.Cases, calibration.Case{
 			Name: r.Case.Name, Operation: r.Case.Operation, Verdict: calibration.Always,
 			Axis:            calibration.Axis{Name: r.Case.Axis.Name, Unit: r.Case.Axis.Unit, From: r.Case.Axis.Min, To: r.Case.Axis.Max},
-			Implementations: []calibration.Implementation{{Name: kerneltest.EmulatorName, Processor: "gpu", Version: s.Version}},
-			Segments:        []calibration.Segment{{From: r.Case.Axis.Min, To: r.Case.Axis.Max, Implementation: kerneltest.EmulatorName}},
+			Implementations: []calibration.Implementation{{Name: kerneltest.GPUName, Processor: "gpu", Version: s.Version}},
+			Segments:        []calibration.Segment{{From: r.Case.Axis.Min, To: r.Case.Axis.Max, Implementation: kerneltest.GPUName}},
 		})
 	}
 	file := &calibration.File{SchemaVersion: calibration.SchemaVersion}
@@ -184,7 +184,7 @@ func TestFromKernelToPlan(t *testing.T) {
 			t.Errorf("3·%v + 1 is %v on the GPU, want %v", x, dst[i], want)
 		}
 	}
-	if e := plan.Explain(kernels.Shape{5}); e.Implementation != kerneltest.EmulatorName {
+	if e := plan.Explain(kernels.Shape{5}); e.Implementation != kerneltest.GPUName {
 		t.Errorf("%s computed it: %s", e.Implementation, e.Reason)
 	}
 	if err := d.SetMemoryPressure("critical"); err != nil || freed < 0 {
@@ -285,7 +285,7 @@ func TestAKernelReturnsNaN(t *testing.T) {
 type broken struct{ gpu.Driver }
 
 func (broken) Facts() gpu.Facts {
-	return gpu.Facts{API: kerneltest.EmulatorName, Name: "broken", SIMDWidth: 32, MaxThreads: 1024}
+	return gpu.Facts{API: kerneltest.GPUName, Name: "broken", SIMDWidth: 32, MaxThreads: 1024}
 }
 
 func (broken) Compile(src gpu.Source, _ []msl.Function) (gpu.Library, error) {

@@ -107,7 +107,7 @@ func TestFixedBarriers(t *testing.T) {
 		f := fixed{radices: []int{5, 6, 8}, side: 1, threads: 64, double: s[1] == 2}
 		launchRows(b, f, t[0], t[1], false, s[1], false)
 	})
-	kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{240, 1}, kernels.Shape{240, 2})
+	kerneltest.Barriers(t, op, kerneltest.GPUName, kernels.Shape{240, 1}, kernels.Shape{240, 2})
 }
 
 // TestFixedShapes checks what the kernel assumes of tiles, the limits of the device, and that few transforms are spread over

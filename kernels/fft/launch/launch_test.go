@@ -267,7 +267,7 @@ func TestBarriers(t *testing.T) {
 		op := complexOp(func(b *gpu.Builder, _, s kernels.Shape, t []*gpu.Buffer) {
 			Complex(b, t[0], t[1], s[0], s[1], false)
 		})
-		kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{256, 1})
+		kerneltest.Barriers(t, op, kerneltest.GPUName, kernels.Shape{256, 1})
 	})
 	t.Run("mixed", func(t *testing.T) {
 		t.Parallel()
@@ -275,7 +275,7 @@ func TestBarriers(t *testing.T) {
 			overwrites := s[1] == 2 // passes write over what they read
 			launchRows(b, tile{[]int{5, 6, 8}, 1, rowTile, overwrites, false}, t[0], t[1], false, s[1], false)
 		})
-		kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{240, 1}, kernels.Shape{240, 2})
+		kerneltest.Barriers(t, op, kerneltest.GPUName, kernels.Shape{240, 1}, kernels.Shape{240, 2})
 	})
 }
 
