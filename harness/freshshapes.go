@@ -22,6 +22,7 @@ type ShapesCheck struct {
 	Space    *kernels.Space
 	Changed  string  // the same as in a Check
 	Called   []Asked // shapes that a program calls; if there are none, the check draws shapes all over the space
+	AskedFor bool    // Called are those of the file, which predicts no others
 
 	// The next fields are results of Measure.
 	Undrawn bool // the same as in a Check
@@ -49,7 +50,8 @@ const (
 )
 
 // AddShapes adds the recorded operations that are asked for by their names, or by the name of one of their cases. It pairs
-// them with the spaces of this program. An operation with called shapes is checked only at those.
+// them with the spaces of this program. An operation with called shapes is checked only at those. One of which the file predicts
+// nothing is checked at the shapes that somebody asked calibrate for.
 func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string) bool, called []Asked) {
 	for k := range v.Entry.Operations {
 		o := &v.Entry.Operations[k]
@@ -59,18 +61,31 @@ func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string
 		case !asked(name) && !v.asksForCaseOf(o, asked):
 		case at < 0:
 			v.Skipped = append(v.Skipped, name+": its shapes are not in the catalogue of this version")
-		case !o.Surface.Fitted():
+		case !o.Surface.Fitted() && len(o.Asked) == 0:
 			v.Skipped = append(v.Skipped, name+": the file predicts nothing for shapes beside its cases")
 		case !slices.Equal(spaces[at].Case.Axes, o.Surface.Axes):
 			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file has the axes %q, and this version has %q", name, o.Surface.Axes, spaces[at].Case.Axes))
 		default:
 			space := *spaces[at]
 			space.Case.Implementations = promised(o.Implementations, space.Case.Implementations)
-			v.Shapes = append(v.Shapes, &ShapesCheck{
+			check := &ShapesCheck{
 				Name: name, Recorded: o, Space: &space, Called: of(called, name), Changed: changedSince(o.Implementations, &space.Case),
-			})
+			}
+			if len(check.Called) == 0 && !o.Surface.Fitted() {
+				check.Called, check.AskedFor = calledOf(o, name), true
+			}
+			v.Shapes = append(v.Shapes, check)
 		}
 	}
+}
+
+// calledOf returns the shapes that the file has because somebody asked for them.
+func calledOf(o *calibration.Operation, space string) []Asked {
+	var all []Asked
+	for _, a := range o.Asked {
+		all = append(all, Asked{Case: space, Shape: a.Shape, Calls: a.Calls})
+	}
+	return all
 }
 
 // of returns the called shapes of a space.

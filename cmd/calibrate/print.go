@@ -175,7 +175,7 @@ func legendOf(w io.Writer, cases []kernels.Case) {
 // listOperation prints the cases of one operation: its formula, its lines, and the implementations that are here. A line in
 // another placement has the same sizes, so only the placement is printed.
 func listOperation(w io.Writer, cases []kernels.Case) {
-	fmt.Fprintf(w, "  %s: %s\n", cases[0].Operation, cases[0].Definition)
+	fmt.Fprintln(w, command.Wrap(fmt.Sprintf("  %s: %s", cases[0].Operation, cases[0].Definition)))
 	var names []string
 	for _, c := range cases {
 		if c.Placement == kernels.Caller {
@@ -194,7 +194,7 @@ func listOperation(w io.Writer, cases []kernels.Case) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "      by %s\n", strings.Join(names, ", "))
+	fmt.Fprintln(w, command.Wrap("      by "+strings.Join(names, ", ")))
 }
 
 // inventory prints the versions of the libraries that may compete in the cases, and what is missing. Implementations with

@@ -110,7 +110,12 @@ func TestTheListSaysWhatNamesMean(t *testing.T) {
 		if err := list(&text, &calibration.Host{}, cases); err != nil {
 			t.Fatal(err)
 		}
-		_, legend, _ := strings.Cut(text.String(), "\nImplementations\n")
+		operations, legend, _ := strings.Cut(text.String(), "\nImplementations\n")
+		for line := range strings.Lines(operations) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > command.Columns {
+				t.Errorf("a line of %d columns: %s", n, line)
+			}
+		}
 		for _, c := range cases {
 			for _, i := range c.Implementations {
 				name, _, _ := strings.Cut(i.Name, "/")

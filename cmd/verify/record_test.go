@@ -4,9 +4,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"crossover/calibration"
+	"crossover/calibration/surface"
 	"crossover/cmd/internal/command"
 )
 
@@ -86,6 +89,38 @@ func TestTableOfARecord(t *testing.T) {
 	} {
 		if !strings.Contains(strings.ReplaceAll(text.String(), "\n  ", " "), want) || strings.Contains(text.String(), "want 8") {
 			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}
+
+// An operation of which the file predicts nothing is checked at the shapes that somebody asked for, without a record.
+func TestAskedShapesAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		times   []float64 // of a and b
+		verdict string
+		code    int
+	}{
+		"right":   {[]float64{1.6e-6, 16e-6}, "HOLDS", command.ExitOK},
+		"swapped": {[]float64{16e-6, 1.6e-6}, "DRIFTED", command.ExitDrifted},
+	} {
+		file := calibrated(t)
+		h := &file.Hosts[0]
+		h.Operations = slices.DeleteFunc(h.Operations, func(o calibration.Operation) bool { return o.Name != "softmax" })
+		o := &h.Operations[0]
+		o.Surface = surface.Surface{Axes: o.Surface.Axes, Features: o.Surface.Features}
+		o.HeldOut = calibration.HeldOut{}
+		for columns := 50; columns < 90; columns += 10 {
+			o.Asked = append(o.Asked, calibration.Asked{Shape: []int{3, columns}, Calls: 7, MedianSeconds: c.times})
+		}
+		r, code := verified(t, wide(2), file)
+		if len(r.Operations) != 1 || code != c.code || r.Operations[0].Verdict != c.verdict || r.Operations[0].Calls != 28 || len(r.Operations[0].Shapes) != 4 {
+			t.Errorf("%s: exit %d, %+v", name, code, r.Operations)
+		}
+		stdout, _, _ := verifyOn(t, wide(2), "--calibration", save(t, file), "--seed", "1", "--budget", "6s")
+		for _, want := range []string{"\n    the shapes that calibrate was asked for, weighted by 28 calls\n", "\nThe shapes are those that calibrate was asked for, weighted by their calls.\n"} {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, stdout)
+			}
 		}
 	}
 }

@@ -25,6 +25,7 @@ type shapesReport struct {
 	Within   float64       `json:"within_5_percent"` // share of the shapes at which the choice takes at most 5 % longer than the fastest
 	Worst    float64       `json:"worst_regret"`
 	Calls    int64         `json:"calls"`        // that weigh the shapes, which are those of a record; 0 for shapes from all over the operation
+	AskedFor bool          `json:"asked_for"`    // the shapes are those that somebody asked calibrate for
 	Least    int           `json:"least_shapes"` // that it takes to say something
 	Unknown  float64       `json:"unknown"`      // share of the drawn shapes that say nothing of the choices
 	Axes     []string      `json:"axes"`
@@ -51,7 +52,7 @@ func shapesReportOf(check *harness.ShapesCheck) shapesReport {
 	o := shapesReport{
 		Name: check.Name, Verdict: verdictNames[check.Finding], Regret: math.Expm1(audit.Mean), Lower: relative(audit.Lower),
 		Upper: relative(audit.Upper), Broken: check.Broken, Within: audit.Within, Worst: math.Expm1(audit.Worst),
-		Least: check.Least(), Unknown: check.Untold(), Axes: check.Recorded.Surface.Axes, Shapes: []shapeReport{}, Wrong: wrongOf(check.Result), Warnings: []string{},
+		AskedFor: check.AskedFor, Least: check.Least(), Unknown: check.Untold(), Axes: check.Recorded.Surface.Axes, Shapes: []shapeReport{}, Wrong: wrongOf(check.Result), Warnings: []string{},
 	}
 	o.degraded = check.Result.Degraded
 	if check.Undrawn {
@@ -114,11 +115,14 @@ func (r *report) writeShapes(w io.Writer) {
 		}
 	}
 	var few, fewCalled []string
-	called := 0
+	called, asked := 0, 0
 	for k := range operations {
 		o := &operations[k]
 		if o.Calls > 0 {
 			called++
+		}
+		if o.AskedFor {
+			asked++
 		}
 		switch {
 		case !o.tooFew():
@@ -136,15 +140,20 @@ func (r *report) writeShapes(w io.Writer) {
 		fmt.Fprintln(w, command.Wrap(fmt.Sprintf("too few of the record's shapes were measured while the machine was quiet (a larger --budget): %s",
 			command.Few(fewCalled, ", "))))
 	}
-	fmt.Fprintf(w, shapesLegend, shapesFrom(called, len(operations)), harness.LeastShapes, 100*harness.LossLimit)
+	fmt.Fprintf(w, shapesLegend, shapesFrom(called, asked, len(operations)), harness.LeastShapes, 100*harness.LossLimit)
 }
 
-// shapesFrom says where the shapes of some operations are from, of which so many have those of a record.
-func shapesFrom(called, all int) string {
-	switch called {
-	case 0:
+// shapesFrom says where the shapes of some operations are from. So many have called ones, of which some are those that calibrate was
+// asked for.
+func shapesFrom(called, asked, all int) string {
+	switch {
+	case called == 0:
 		return "The shapes are fresh, and drawn from all over the operation."
-	case all:
+	case asked == all:
+		return "The shapes are those that calibrate was asked for, weighted by their calls."
+	case asked > 0:
+		return "The shapes are fresh, or those of the record, or those that calibrate was asked for."
+	case called == all:
 		return "The shapes are those of the record, weighted by their calls."
 	}
 	return "The shapes are fresh, and drawn from all over the operation, or those of the record."
@@ -189,7 +198,10 @@ func percentOf(regret *float64) string {
 // remarks returns what is said beneath an operation's line.
 func (o *shapesReport) remarks() []string {
 	var all []string
-	if o.Calls > 0 {
+	switch {
+	case o.AskedFor:
+		all = append(all, fmt.Sprintf("the shapes that calibrate was asked for, weighted by %s", calls(o.Calls)))
+	case o.Calls > 0:
 		all = append(all, fmt.Sprintf("shapes of the record, weighted by %s", calls(o.Calls)))
 	}
 	switch {

@@ -75,8 +75,6 @@ func ways(t *testing.T, c Coefficients) map[string]*kernels.Plan[Coefficients] {
 	return kerneltest.Plans(t, &op, c)
 }
 
-func isEmulated(name string) bool { return strings.HasPrefix(name, kerneltest.GPUName) }
-
 // TestScipy compares the design, the reference and every implementation with scipy.signal.butter and lfilter in float64.
 func TestScipy(t *testing.T) {
 	b, a := kerneltest.ReadArray[float64](t, "testdata/biquad_b.npy"), kerneltest.ReadArray[float64](t, "testdata/biquad_a.npy")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 // highpass is the high-pass of the Audio EQ Cookbook with Q = 1/√2.
@@ -75,10 +76,10 @@ func TestSlowFilters(t *testing.T) {
 			want := Reference(test.c, src, 1)
 			for way, p := range all {
 				allowed := test.processor
-				if isEmulated(way) {
+				if kerneltest.Emulated(way) {
 					allowed = test.gpu
 				}
-				if isEmulated(way) && (name == "noise" || !slices.Contains(few, way) || math.IsInf(allowed, 1)) {
+				if kerneltest.Emulated(way) && (name == "noise" || !slices.Contains(few, way) || math.IsInf(allowed, 1)) {
 					continue
 				}
 				// In blocks, so that the caller also keeps the state.

@@ -61,6 +61,9 @@ var GPUName = func() string {
 	return "emulator"
 }()
 
+// Emulated reports whether an implementation runs on an emulated GPU, which takes milliseconds for what a GPU computes in microseconds.
+func Emulated(implementation string) bool { return strings.HasPrefix(implementation, "emulator") }
+
 // Backends returns the backends of this machine with one emulated GPU in place of the real ones. If there is no C++
 // compiler, they have no GPU. With the environment variable CROSSOVER_TEST_GPU, they have this machine's GPU, which knows no options.
 func Backends(t testing.TB, options ...emulator.Option) *kernels.Backends {

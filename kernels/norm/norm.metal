@@ -235,7 +235,8 @@ kernel void chunk_statistics(device float4* statistics [[buffer(0)]],
     if (index == 0) statistics[size_t(row) * groups.y + chunk] = s;
 }
 
-// chunk_values: the same grid. Every simdgroup joins the states of its row for itself, so that there is no barrier.
+// chunk_values: the same grid. Every simdgroup joins the states of its row for itself, so that there is no barrier. If there are
+// more states than lanes, the simdgroups of a threadgroup share them. Otherwise a threadgroup would read them once for each.
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void chunk_values(device float* y [[buffer(0)]],
                          device const float* x [[buffer(1)]],
@@ -248,13 +249,21 @@ kernel void chunk_values(device float* y [[buffer(0)]],
                          uint2 groups [[threadgroups_per_grid]],
                          uint index [[thread_index_in_threadgroup]],
                          uint2 threads [[threads_per_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]]) {
+                         uint lane [[thread_index_in_simdgroup]],
+                         uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float4 states[32];
     uint row = group.x, chunks = groups.y, width = threads.x;
     uint first = group.y * PER_THREAD * width + index;
     element v[PER_THREAD];
     fetch(v, (device const element*)x + size_t(row) * shape.columns, first, width, shape.columns);
     State s = float4(0.0f);
-    for (uint c = lane; c < chunks; c += 32) s = join(s, statistics[size_t(row) * chunks + c]);
+    uint share = chunks <= 32 ? lane : index;
+    for (uint c = share; c < chunks; c += width) s = join(s, statistics[size_t(row) * chunks + c]);
     s = join_lanes(s);
+    if (chunks > 32) {
+        if (lane == 0) states[simdgroup] = s;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        s = join_lanes(lane < width / 32 ? states[lane] : float4(0.0f));
+    }
     store((device element*)y + size_t(row) * shape.columns, v, s, weights, bias, norm, row, first, width, shape.columns);
 }

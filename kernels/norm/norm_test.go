@@ -35,12 +35,13 @@ func TestChunks(t *testing.T) {
 		kerneltest.Shapes(t, &Group, b, kerneltest.GPUName+"/"+variant,
 			kernels.Shape{batch: 1, channels: 16, length: 8500}, kernels.Shape{batch: 1, channels: 16, length: 9001})
 	}
-	kerneltest.Shapes(t, &Layer, b, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 128 << 10}, kernels.Shape{rows: 2, columns: 50_257})
+	kerneltest.Shapes(t, &Layer, b, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 128 << 10}, kernels.Shape{rows: 2, columns: 50_257},
+		kernels.Shape{rows: 2, columns: 33*4096 + 4}, kernels.Shape{rows: 1, columns: 600_001})
 }
 
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Layer, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 4096},
-		kernels.Shape{rows: 1, columns: rowwise.FewRowsWholeUpTo + 4})
+		kernels.Shape{rows: 1, columns: rowwise.FewRowsWholeUpTo + 4}, kernels.Shape{rows: 1, columns: 33 * 4096})
 }
 
 // TestPyTorch compares with what PyTorch computed.

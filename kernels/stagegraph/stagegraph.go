@@ -92,7 +92,7 @@ const usualCost = 4
 // Op declares the operation.
 var Op = kernels.Declare(kernels.Op[Stage]{
 	Name:     "stage-graph",
-	Formula:  "y = Σᵥ Pᵥ⁴(xᵥ), Pᵥ a pass of s ← s + gᵥ·(x − s) over a block, gᵥ = (1 + v mod 7)/8",
+	Formula:  "y = Σᵥ Pᵥ⁴(xᵥ), Pᵥ a pass of s ← s + gᵥ·(x − s) over a block, gᵥ = (4 + v mod 4)/8",
 	Source:   "Orlarey, Letz, Fober, Adding automatic parallelization to Faust, LAC 2009",
 	Axes:     axes,
 	Features: []surface.Feature{kernels.Power(1, 1, 1)},
