@@ -38,6 +38,7 @@ var CascadeOp = kernels.Declare(kernels.Op[CascadeParams]{
 	Features: []surface.Feature{kernels.Power(1, 1, 1)},
 	Lines: []kernels.Line{
 		kernels.Along(cascadeAxes, "channels", kernels.Param{Name: "n", Value: 512}, kernels.Param{Name: "sections", Value: 4}),
+		longCascade(),
 	},
 	Params: func(s kernels.Shape) CascadeParams {
 		sections, err := butterworth(1000, 22050, s[sectionCount]) // Check refuses too many
@@ -82,6 +83,13 @@ var CascadeOp = kernels.Declare(kernels.Op[CascadeParams]{
 		kernels.KernelText("", appendCascade),
 	},
 })
+
+// longCascade is the line of one long channel.
+func longCascade() kernels.Line {
+	line := kernels.Along(cascadeAxes, "n", kernels.Param{Name: "channels", Value: 1}, kernels.Param{Name: "sections", Value: 4})
+	line.OneWinner = "each sample waits for the one before it"
+	return line
+}
 
 // LowpassCascade returns the sections of a Butterworth low-pass with the given cutoff, at which its gain is −3 dB. The order
 // of the filter is twice the number of sections. The sharpest section is the last one, so that the others have attenuated

@@ -21,8 +21,10 @@ func TestInverseOp(t *testing.T) {
 	for _, p := range lengths(2048, 512, 512, 128, 64, 7, 60, 20, 600, 300, 2, 1) {
 		op.Lines = append(op.Lines, lineOf(p))
 	}
-	// Bins that are all equal are an impulse where the window has no weight. What is left of it are rounding errors.
-	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10, Infinite: true})
+	// Bins that are all equal are an impulse where the window has no weight. What is left of it are rounding errors. CuFFT adds no
+	// imaginary part to a sample of which its factor is 0, so a NaN there does not reach the sample.
+	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10, Infinite: true,
+		Numbers: []string{"cufft"}})
 }
 
 // noiseOf returns a spectrogram of noise, which is that of no signal.

@@ -39,10 +39,12 @@ const (
 	// rowsDepth is the depth of packed rows. Their first column are biases, so that a common number of terms and the biases are
 	// added up at a time.
 	rowsDepth = depth + 1
-	// leastProducts is the number of multiplications, one to five microseconds of work, that is worth another worker. On 16
-	// cores of an Intel Xeon of family 6, model 207, one row by 512×512 took 18.9 µs on one core, as with four times as many,
-	// and takes 10.8, and 32 rows took 79 µs and take 54. On two cores of the kind, products of 128 Ki lose up to a microsecond.
-	leastProducts = 1 << 16
+	// leastProducts is the number of multiplications, two to four microseconds of work, that is worth another worker. On two cores of an
+	// EPYC of family 25, products of 200 to 260 thousand took 0.8 to 1.3 times as long on both cores as on one with half as many.
+	leastProducts = 1 << 17
+	// leastThinProducts is the same for few rows, which wait for B. On 16 cores of an Intel Xeon of family 6, model 207, one row by
+	// 512×512 took 18.9 µs on one core, as with four times as many, and takes 10.8.
+	leastThinProducts = 1 << 16
 	// leastParts is the least number of parts into which a product is divided. On two cores of an EPYC of family 26, which are
 	// far apart, products of 128 Ki took 3 µs on one core and 9 on both.
 	leastParts = 3
@@ -254,7 +256,11 @@ func (m *Multiplier) packRows() {
 func (p *product) divide() {
 	want := 1
 	if workers := len(p.workers); workers > 1 {
-		want = int(min(float64(2*workers), float64(p.m)*float64(p.k)*float64(p.n)/leastProducts))
+		least := float64(leastProducts)
+		if p.m < mostThinRows {
+			least = leastThinProducts
+		}
+		want = int(min(float64(2*workers), float64(p.m)*float64(p.k)*float64(p.n)/least))
 	}
 	if want < leastParts {
 		want = 1
