@@ -3,6 +3,7 @@ package biquad
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"crossover/kernels"
@@ -76,7 +77,7 @@ func TestSlowFilters(t *testing.T) {
 			want := Reference(test.c, src, 1)
 			for way, p := range all {
 				allowed := test.processor
-				if kerneltest.Emulated(way) {
+				if strings.HasPrefix(way, kerneltest.GPUName) {
 					allowed = test.gpu
 				}
 				if kerneltest.Emulated(way) && (name == "noise" || !slices.Contains(few, way) || math.IsInf(allowed, 1)) {
