@@ -85,7 +85,7 @@ func TestTableOfARecord(t *testing.T) {
 	r.writeShapes(&text)
 	for _, want := range []string{
 		"loses at least 30.0 %, but the machine was not quiet, which proves no drift\n",
-		"too few of the record's shapes were measured while the machine was quiet (a larger --budget): stft\n",
+		"too few of the called shapes were measured while the machine was quiet (a larger --budget): stft\n",
 	} {
 		if !strings.Contains(strings.ReplaceAll(text.String(), "\n  ", " "), want) || strings.Contains(text.String(), "want 8") {
 			t.Errorf("no %q in\n%s", want, text.String())

@@ -24,7 +24,7 @@ type shapesReport struct {
 	Broken   bool          `json:"promise_broken"`   // regret is above that beyond doubt
 	Within   float64       `json:"within_5_percent"` // share of the shapes at which the choice takes at most 5 % longer than the fastest
 	Worst    float64       `json:"worst_regret"`
-	Calls    int64         `json:"calls"`        // that weigh the shapes, which are those of a record; 0 for shapes from all over the operation
+	Calls    int64         `json:"calls"`        // that weigh the shapes, which are those of a record or asked for; 0 for shapes from all over the operation
 	AskedFor bool          `json:"asked_for"`    // the shapes are those that somebody asked calibrate for
 	Least    int           `json:"least_shapes"` // that it takes to say something
 	Unknown  float64       `json:"unknown"`      // share of the drawn shapes that say nothing of the choices
@@ -137,7 +137,7 @@ func (r *report) writeShapes(w io.Writer) {
 			harness.LeastShapes, command.Few(few, ", "))))
 	}
 	if len(fewCalled) > 0 {
-		fmt.Fprintln(w, command.Wrap(fmt.Sprintf("too few of the record's shapes were measured while the machine was quiet (a larger --budget): %s",
+		fmt.Fprintln(w, command.Wrap(fmt.Sprintf("too few of the called shapes were measured while the machine was quiet (a larger --budget): %s",
 			command.Few(fewCalled, ", "))))
 	}
 	fmt.Fprintf(w, shapesLegend, shapesFrom(called, asked, len(operations)), harness.LeastShapes, 100*harness.LossLimit)
@@ -152,7 +152,7 @@ func shapesFrom(called, asked, all int) string {
 	case asked == all:
 		return "The shapes are those that calibrate was asked for, weighted by their calls."
 	case asked > 0:
-		return "The shapes are fresh, or those of the record, or those that calibrate was asked for."
+		return "The shapes are fresh, or those of the record if there is one, or those that calibrate was asked for."
 	case called == all:
 		return "The shapes are those of the record, weighted by their calls."
 	}
@@ -167,7 +167,7 @@ func (o *shapesReport) tooFew() bool {
 const shapesLegend = `
 %s
 PROMISED is the greatest regret that the file expects of fresh shapes. It takes %d shapes to say
-something, or all of the record if it has fewer. The choices of an operation have drifted if the
+something, or all that are called if fewer. The choices of an operation have drifted if the
 regret is above %.0f %%, or above a tie and what is promised, with 95 %% confidence. They hold if the
 regret is at most %.0[3]f %%, and not above what is promised with that confidence.
 `

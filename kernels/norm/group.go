@@ -90,9 +90,9 @@ var Group = kernels.Declare(kernels.Op[GroupParams]{
 		kernels.Within(welfordBound, overGroups("welford", welford)),
 		kernels.Within(kahanBound, overGroups("kahan", compensating)),
 		kernels.Within(standardBound, overGroups("standard", standard)),
-		kernels.Within(welfordBound, kernels.KernelText("welford", appendGroups(byWelford))),
-		kernels.Within(kahanBound, kernels.KernelText("kahan", appendGroups(byKahan))),
-		kernels.Within(standardBound, kernels.KernelText("standard", appendGroups(byStandard))),
+		kernels.Within(welfordBound, groupsOnGPU("welford", byWelford)),
+		kernels.Within(kahanBound, groupsOnGPU("kahan", byKahan)),
+		kernels.Within(standardBound, groupsOnGPU("standard", byStandard)),
 	},
 })
 
@@ -172,6 +172,12 @@ func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
 			},
 		}, nil
 	}))
+}
+
+// groupsOnGPU returns a variant of group norm on a GPU. The states of long groups are read once for a threadgroup.
+func groupsOnGPU(variant string, statistics int) kernels.Makers[GroupParams] {
+	long := func(s kernels.Shape) bool { return s[channels]/measuredGroups*s[length] > 32*4096 }
+	return kernels.RevisedAt(1, long, kernels.KernelText(variant, appendGroups(statistics)))
 }
 
 // appendGroups returns a function that appends group norm with the given statistics. A group is a row.

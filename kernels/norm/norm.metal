@@ -235,8 +235,8 @@ kernel void chunk_statistics(device float4* statistics [[buffer(0)]],
     if (index == 0) statistics[size_t(row) * groups.y + chunk] = s;
 }
 
-// chunk_values: the same grid. Every simdgroup joins the states of its row for itself, so that there is no barrier. If there are
-// more states than lanes, the simdgroups of a threadgroup share them. Otherwise a threadgroup would read them once for each.
+// chunk_values: the same grid. Up to 32 states of a row are joined by every simdgroup for itself, without a barrier. The simdgroups of
+// a threadgroup share more states, which they would otherwise read once each.
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void chunk_values(device float* y [[buffer(0)]],
                          device const float* x [[buffer(1)]],

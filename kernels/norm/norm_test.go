@@ -36,7 +36,8 @@ func TestChunks(t *testing.T) {
 			kernels.Shape{batch: 1, channels: 16, length: 8500}, kernels.Shape{batch: 1, channels: 16, length: 9001})
 	}
 	kerneltest.Shapes(t, &Layer, b, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 128 << 10}, kernels.Shape{rows: 2, columns: 50_257},
-		kernels.Shape{rows: 2, columns: 33*4096 + 4}, kernels.Shape{rows: 1, columns: 600_001})
+		kernels.Shape{rows: 2, columns: 33*4096 + 4}, kernels.Shape{rows: 1, columns: 600_001},
+		kernels.Shape{rows: 1, columns: 513*4096 + 8})
 }
 
 func TestBarriers(t *testing.T) {

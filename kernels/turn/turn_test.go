@@ -8,7 +8,7 @@ func TestEveryWidth(t *testing.T) {
 	defer func() { haveSIMD = before }()
 	for _, haveSIMD = range []bool{before, false} {
 		for _, n := range []int{1, 7, 8, 9, 16, 23, 40} {
-			for _, step := range []int{6, 8, 12, 16} {
+			for _, step := range []int{1, 2, 3, 5, 6, 8, 12, 16} {
 				k := n + 3
 				src := make([]float32, (Rows-1)*k+n)
 				for i := range src {

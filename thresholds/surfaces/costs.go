@@ -120,15 +120,16 @@ func newCostModel(p *Problem, z [][]float64) *costModel {
 // it once more beside its axes, as one does whose steps wait for each other.
 func (p *Problem) isWork(feature int) bool {
 	f := &p.Features[feature]
-	axes := 0
+	axes, once := 0, false
 	for _, w := range f.Weights {
 		if w != 0 {
 			axes++
+			once = w == 1
 		}
 	}
 	switch f.Kind {
 	case surface.Logarithm:
-		return axes > 1 || feature >= len(p.Axes)
+		return axes > 1 || once && feature >= len(p.Axes)
 	case surface.Length:
 		return axes > 1
 	}

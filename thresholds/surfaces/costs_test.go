@@ -57,7 +57,7 @@ func TestCosts(t *testing.T) {
 func TestCostsOfSteps(t *testing.T) {
 	p := costly(200, 200)
 	p.Features = append(slices.Clone(p.Features), surface.Feature{Kind: surface.Logarithm, Weights: []float64{0, 1}},
-		surface.Feature{Kind: surface.Rough, Prime: 2, Weights: []float64{0, 1}})
+		surface.Feature{Kind: surface.Logarithm, Weights: []float64{0, 2}}, surface.Feature{Kind: surface.Rough, Prime: 2, Weights: []float64{0, 1}})
 	const step = 2e-7
 	for _, point := range p.Points {
 		for i, log := range point.LogSeconds {
@@ -68,8 +68,8 @@ func TestCostsOfSteps(t *testing.T) {
 		if got := of[1+len(features)]; math.Abs(got/step-1) > 0.05 {
 			t.Errorf("a step costs %v, want %v", got, step)
 		}
-		if of[1] != 0 || of[2] != 0 || of[len(of)-1] != 0 {
-			t.Errorf("costs %v, want nothing for the axes and for the rough length", of)
+		if of[1] != 0 || of[2] != 0 || of[len(of)-2] != 0 || of[len(of)-1] != 0 {
+			t.Errorf("costs %v, want nothing for the axes, for a square and for the rough length", of)
 		}
 	}
 }

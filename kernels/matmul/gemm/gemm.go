@@ -39,22 +39,17 @@ const (
 	// rowsDepth is the depth of packed rows. Their first column are biases, so that a common number of terms and the biases are
 	// added up at a time.
 	rowsDepth = depth + 1
-	// leastProducts is the number of multiplications, two to four microseconds of work, that is worth another worker. On two cores of an
-	// EPYC of family 25, products of 200 to 260 thousand took 0.8 to 1.3 times as long on both cores as on one with half as many.
-	leastProducts = 1 << 17
-	// leastThinProducts is the same for few rows, which wait for B. On 16 cores of an Intel Xeon of family 6, model 207, one row by
-	// 512×512 took 18.9 µs on one core, as with four times as many, and takes 10.8.
-	leastThinProducts = 1 << 16
+	// leastProducts is the number of multiplications, one to five microseconds of work, that is worth another worker. On 16
+	// cores of an Intel Xeon of family 6, model 207, one row by 512×512 took 18.9 µs on one core, as with four times as many,
+	// and takes 10.8, and 32 rows took 79 µs and take 54. On two cores of the kind, products of 128 Ki lose up to a microsecond.
+	leastProducts = 1 << 16
 	// leastParts is the least number of parts into which a product is divided. On two cores of an EPYC of family 26, which are
 	// far apart, products of 128 Ki took 3 µs on one core and 9 on both.
 	leastParts = 3
-	// leastOfTwo is the same for two workers, which save less than half of the time, and lose more if the second one has to be woken. On
-	// two cores of an EPYC of family 25, products of 420 thousand took 0.7 to 1.1 times as long on both cores as on one, or 2.7 times.
-	leastOfTwo = 6
 )
 
 // Multiplier multiplies matrices, and keeps the memory into which it packs. Only one goroutine at a time may use a
-// Multiplier. It allocates nothing once it has multiplied matrices as large.
+// Multiplier. It allocates nothing once it has multiplied matrices as large, and of packed rows also one with as few columns.
 type Multiplier struct {
 	pool    *pool.Pool // nil for none
 	workers []worker
@@ -259,16 +254,10 @@ func (m *Multiplier) packRows() {
 func (p *product) divide() {
 	want := 1
 	if workers := len(p.workers); workers > 1 {
-		worth, parts := float64(leastProducts), leastParts
-		switch {
-		case p.m < mostThinRows:
-			worth = leastThinProducts
-		case workers == 2:
-			parts = leastOfTwo
-		}
-		if n := float64(p.m) * float64(p.k) * float64(p.n) / worth; n >= float64(parts) {
-			want = int(min(float64(2*workers), n))
-		}
+		want = int(min(float64(2*workers), float64(p.m)*float64(p.k)*float64(p.n)/leastProducts))
+	}
+	if want < leastParts {
+		want = 1
 	}
 	down := int(math.Round(math.Sqrt(float64(want) * float64(p.m) / float64(p.n))))
 	down = min(max(1, down), want, ceilDiv(p.m, tileRows))

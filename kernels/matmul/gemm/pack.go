@@ -8,8 +8,9 @@ import (
 )
 
 // Packed is a matrix B in the order in which kernels read it. It consists of its columns if there are few. Otherwise it
-// consists of blocks of depth rows. A block consists of panels of tileColumns columns, and a panel is row-major. The last panel
-// is padded with zeros. A Packed never changes, so any number of goroutines may use it.
+// consists of blocks of depth rows, or of rowsDepth if it is the transpose of a PackedRows. A block consists of panels of
+// tileColumns columns, and a panel is row-major. The last panel is padded with zeros. A Packed never changes, so any number of
+// goroutines may use it.
 type Packed struct {
 	k, n   int
 	slim   bool // of few columns
