@@ -26,7 +26,7 @@
 // further panels with the same axes, or a line that says that every choice is the same. An axis whose prime factors matter is not drawn as a continuous direction. Instead the
 // map has a panel for each class of lengths, or panels of usual lengths.
 //
-// A host has a chart or more for each operation, so the files are small: 900 pixels wide, with the colours that are drawn with
+// A host has a chart or more for each operation, so the files are small: 867 pixels wide, with the colours that are drawn with
 // and few blends of them.
 //
 // Each implementation has one colour in every chart, from the set of Okabe and Ito, which colour-blind readers can tell
