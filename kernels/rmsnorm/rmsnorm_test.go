@@ -17,7 +17,7 @@ func TestOp(t *testing.T) {
 
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.GPUName, kernels.Shape{rows: 1, columns: 4096},
-		kernels.Shape{rows: 1, columns: rowwise.FewRowsWholeUpTo + 4})
+		kernels.Shape{rows: 1, columns: rowwise.FewRowsWholeUpTo + 4}, kernels.Shape{rows: 1, columns: 33 * 4096})
 }
 
 // TestPyTorch compares with rows that PyTorch computed.
