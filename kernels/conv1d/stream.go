@@ -40,7 +40,7 @@ const (
 
 var streamAxes = []kernels.Axis{
 	{Name: "block", Unit: "samples", Min: 64, Max: 4096, Usual: []int{64, 128, 256, 480, 512, 1024, 2048, 4096}},
-	{Name: "taps", Unit: "taps", Min: 1 << 10, Max: 64 << 10, Usual: []int{1 << 10, 2048, 4096, 8 << 10, 16 << 10, 22050, 32 << 10, 48000, 64 << 10}},
+	{Name: "taps", Unit: "taps", Min: 1 << 10, Max: 64 << 10, Usual: []int{1 << 10, 2048, 4096, 8 << 10, 16 << 10, 22050, 32 << 10, 44100, 48000, 64 << 10}},
 }
 
 // window returns the length of the transforms: the least even length, from two blocks on, whose half has no prime factor above 7.

@@ -165,6 +165,9 @@ func (a *arranged) Panel(dst []float32, l, terms, j, columns int) {
 			t.skip(&a.geometry, n)
 		}
 	}
+	if terms == 0 {
+		return
+	}
 	var at [panelColumns]int
 	for i := range there {
 		at[i] = down*perRow + across*step

@@ -201,8 +201,9 @@ func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n 
 	transposeInto(c[:a.m*n], m.turned, n, a.m)
 }
 
-// Turned reports whether a product of m rows with n computed columns is computed as the transpose of its transpose. Tiles have 16
-// columns, and as many rows as are left. So the transpose takes fewer tiles if n is small and not just below a multiple of 16.
+// Turned reports whether a product of m rows with n computed columns is computed as its transpose, which is then turned back. A tile
+// has 16 columns, of which all are computed, and only as many rows as are left. So the transpose takes less if n is small and not just
+// below a multiple of 16.
 func Turned(m, n int) bool {
 	return n <= fewRows && turnedCost*n*ceilDiv(m, tileColumns) < 16*m*ceilDiv(n, tileColumns)
 }
