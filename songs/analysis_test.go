@@ -30,6 +30,11 @@ func newTestAnalysis(t *testing.T, p AnalysisParams) *Analysis {
 	return a
 }
 
+// inPartsOf makes an analysis compute recordings in parts of at most so many frames.
+func inPartsOf(a *Analysis, most int) {
+	a.pipeline.parts.onProcessor, a.pipeline.parts.onGPU = most, most
+}
+
 // TestLibrosa compares the analysis of librosa's signal with librosa's results, whole and in parts.
 func TestLibrosa(t *testing.T) {
 	signal := kerneltest.Signal(5 * kerneltest.SignalRate)
@@ -38,7 +43,7 @@ func TestLibrosa(t *testing.T) {
 		most int
 	}{{"whole", partOnGPU}, {"in parts of 50 frames", 50}, {"in parts of a frame", 1}} {
 		a := newTestAnalysis(t, AnalysisParams{SampleRate: 22050})
-		a.most = test.most
+		inPartsOf(a, test.most)
 		f, err := a.Run(signal)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +120,7 @@ func TestPartsAreWhole(t *testing.T) {
 	p := AnalysisParams{SampleRate: 8000, NFFT: 256, Hop: 100, Bands: 20, Coefficients: 5, Window: 32}
 	for _, n := range []int{1, 99, 100, 101, 255, 1000, 1055, 3199, 3200, 3201} {
 		whole, parts := newTestAnalysis(t, p), newTestAnalysis(t, p)
-		parts.most = 8
+		inPartsOf(parts, 8)
 		want, err := whole.Run(music[:n])
 		if err != nil {
 			t.Fatal(err)

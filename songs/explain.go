@@ -13,14 +13,13 @@ import (
 // plan plans the route of a call, unless the program has, or the present one is for about these lengths, or a tensor of the last
 // call must be read, which is in the memory of the present route.
 func (p *Pipeline) plan() error {
+	if p.within != nil {
+		return p.adopt()
+	}
 	if p.chosen || p.reference || p.last != nil && slices.ContainsFunc(p.w.Derived, func(d Derived) bool { return d.How != Turned }) {
 		return nil
 	}
-	near := p.planned != nil
-	for i, n := range p.planned {
-		near = near && n <= 2*p.lengths[i] && p.lengths[i] <= 2*n
-	}
-	if near {
+	if p.isNear() {
 		return nil
 	}
 	p.planned = slices.Clone(p.lengths)
@@ -48,6 +47,15 @@ func (p *Pipeline) plan() error {
 	}
 	p.reason += doubt
 	return nil
+}
+
+// isNear reports whether the present plan is for about the lengths of the call.
+func (p *Pipeline) isNear() bool {
+	near := p.planned != nil
+	for i, n := range p.planned {
+		near = near && n <= 2*p.lengths[i] && p.lengths[i] <= 2*n
+	}
+	return near
 }
 
 // expect finds out how many times as long the stages and the lists take in the pipeline as alone, for a watch of the dispatcher. It
@@ -151,6 +159,7 @@ func (p *Pipeline) leave(reason string) {
 	if p.route != nil {
 		p.forgetPlans()
 	}
+	p.routes++
 	p.route, p.groups, p.reason = nil, p.w.groupsOfOne(), reason
 }
 
@@ -217,38 +226,49 @@ func (p *Pipeline) Forecasts(n int, elements ...int) ([]Forecast, error) {
 func (p *Pipeline) Explain() string {
 	var b strings.Builder
 	switch {
-	case p.lengths != nil:
+	case p.lengths != nil || p.isInParts():
 		fmt.Fprintf(&b, "%s: %s\n", p.w.Name, p.reason)
 	case p.reason == "":
 		return p.w.Name + ": nothing was planned yet, because the first call plans for its lengths\n"
 	default:
 		return p.w.Name + ": no call was computed by the route until now, or the last one has failed; " + p.reason + "\n"
 	}
+	if !p.isInParts() {
+		p.explainStages(&b)
+		return b.String()
+	}
+	for _, part := range []*Pipeline{p.parts.frames, p.parts.rest} {
+		part.explainStages(&b)
+	}
+	return b.String()
+}
+
+// explainStages writes a line for each stage.
+func (p *Pipeline) explainStages(b *strings.Builder) {
 	for n, g := range p.groups {
 		aside := g.list != nil && !p.broken[p.w.order[g.first]] && g.list.isAside(p)
 		for _, i := range p.w.order[g.first:g.end] {
 			name := p.w.Stages[i].Name
 			switch {
 			case aside && !p.broken[i]:
-				fmt.Fprintf(&b, "  %s: %s, instead of list %d: %s\n", name, p.insteadOf(i), n+1, g.list.choice.of.ExplainShape(p.lengths...).Reason)
+				fmt.Fprintf(b, "  %s: %s, instead of list %d: %s\n", name, p.insteadOf(i), n+1, g.list.choice.of.ExplainShape(p.lengths...).Reason)
 			case g.list != nil && !p.broken[i]:
-				fmt.Fprintf(&b, "  %s: %s, in list %d\n", name, p.route[i], n+1)
+				fmt.Fprintf(b, "  %s: %s, in list %d\n", name, p.route[i], n+1)
 			case p.routed(i):
 				how := p.route[i]
 				if e, swapped := p.swapped(i); swapped {
 					how = e.String()
 				}
-				fmt.Fprintf(&b, "  %s: %s\n", name, how)
+				fmt.Fprintf(b, "  %s: %s\n", name, how)
 			default:
 				plan := p.plans[i]
 				if plan == nil {
 					plan = p.layout.steps[i].Plan(p.backends, p.dispatcher)
 				}
-				fmt.Fprintf(&b, "  %s: %s\n", name, plan.Explain(p.layout.shapes[i]))
+				fmt.Fprintf(b, "  %s: %s\n", name, plan.Explain(p.layout.shapes[i]))
 			}
 		}
 	}
-	return b.String()
 }
 
 // swapped explains a stage of the route, and reports whether a watch has swapped its implementation.
@@ -262,10 +282,18 @@ func (p *Pipeline) swapped(i int) (e dispatch.Explanation, is bool) {
 
 // Chosen returns the implementations by which the last call was computed. It is nil before the first call.
 func (p *Pipeline) Chosen() Route {
-	if p.lengths == nil {
+	r := make(Route, len(p.w.Stages))
+	switch {
+	case p.isInParts():
+		for _, part := range []*Pipeline{p.parts.frames, p.parts.rest} {
+			for i, implementation := range part.Chosen() {
+				r[slices.Index(p.names, part.names[i])] = implementation
+			}
+		}
+		return r
+	case p.lengths == nil:
 		return nil
 	}
-	r := make(Route, len(p.w.Stages))
 	for n := range p.groups {
 		g := &p.groups[n]
 		aside := g.list != nil && !p.broken[p.w.order[g.first]] && g.list.isAside(p)

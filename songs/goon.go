@@ -61,7 +61,9 @@ func (w *wiring) carried(i int, last []int) (t, words int) {
 
 // Failed reports whether an implementation of the route has failed in a call, so that its stage, or its list, is now computed as
 // the dispatcher chooses. Follow and Close forget that.
-func (p *Pipeline) Failed() bool { return slices.Contains(p.broken, true) }
+func (p *Pipeline) Failed() bool {
+	return slices.Contains(p.broken, true) || p.parts != nil && (p.parts.frames.Failed() || p.parts.rest.Failed())
+}
 
 // Only returns the route whose stages are computed by accepted implementations alone, for inputs of so many elements: for each
 // stage the one that is predicted to be fastest, or the first one if nothing is predicted. If a stage has no accepted

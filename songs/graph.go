@@ -17,6 +17,8 @@ type Graph struct {
 	Stages  []Stage // in any order; those that may come in any order keep this one
 	Derived []Derived
 	Outputs []string // tensors that stay readable after a call
+
+	inParts *inParts // how a long input is computed; nil for as every input
 }
 
 // Input is a tensor that a program passes to a call.

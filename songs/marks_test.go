@@ -115,7 +115,7 @@ func TestMarksAreThoseOfTheSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	a.most = 8 // frames of a part
+	inPartsOf(a, 8)
 	check("parts", func() error { _, err := a.Run(kernels.GeneratedInput().Samples[:600]); return err }, a.Record)
 	for _, kind := range []string{"call", "stage", "move"} {
 		if !kinds[kind] {

@@ -45,13 +45,6 @@ func (p *Pipeline) own(elements []int) measured {
 	return m
 }
 
-// within is a larger pipeline, which has all stages of a smaller one under the same names.
-type within struct {
-	*Pipeline
-	// inputs returns the elements of the inputs with which the larger one does as much in these stages.
-	inputs func(elements []int) []int
-}
-
 // measurements returns what was measured of the pipeline, or else of the one that it is within, for a forecast with inputs of so
 // many elements.
 func (p *Pipeline) measurements(elements []int) (measured, error) {
@@ -218,7 +211,11 @@ func (p *Pipeline) Parts(r Route, took map[string]float64, calls int, elements .
 	}
 	c := newCosts(p.backends, p.dispatcher, l, &measured{})
 	t := c.take(r)
-	for _, g := range p.w.group(t.onGPU) {
+	groups := p.w.group(t.onGPU)
+	if p.parts != nil {
+		groups = p.parts.apart(groups, t.onGPU, elements[0])
+	}
+	for _, g := range groups {
 		stages := p.w.order[g.first:g.end]
 		var names []string
 		for _, i := range stages {

@@ -41,7 +41,10 @@ func known(t *testing.T, pipelines ...calibration.Pipeline) *dispatch.Dispatcher
 	t.Helper()
 	facts := host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2}
 	for i := range pipelines {
-		pipelines[i].Stages, pipelines[i].Created = []string{"a", "b"}, time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+		pipelines[i].Created = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+		if pipelines[i].Stages == nil {
+			pipelines[i].Stages = []string{"a", "b"}
+		}
 	}
 	d, err := dispatch.New(&calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{{
 		ID: facts.ID(), Facts: calibration.Facts(facts), Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
@@ -240,7 +243,7 @@ func TestForecastWithin(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		p.within = &within{whole, func(elements []int) []int { return []int{100 * elements[0]} }}
+		p.within = &within{Pipeline: whole, inputs: func(elements []int) []int { return []int{100 * elements[0]} }}
 		c, err := p.costs([]int{1000}, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -264,15 +267,15 @@ func TestAnalysisWithin(t *testing.T) {
 	for _, test := range []struct {
 		p       *Pipeline
 		element int
-	}{{a.spectra, (frames-1)*512 + 2048}, {a.features, frames * 128}} {
-		if test.p.within == nil || test.p.within.Pipeline != a.whole {
+	}{{a.pipeline.parts.frames, (frames-1)*512 + 2048}, {a.pipeline.parts.rest, frames * 128}} {
+		if test.p.within == nil || test.p.within.Pipeline != a.pipeline {
 			t.Fatalf("%s is within nothing", test.p.w.Name)
 		}
 		if samples := test.p.within.inputs([]int{test.element})[0]; a.Frames(samples) != frames {
 			t.Errorf("%s of %d frames: %d samples, which are %d", test.p.w.Name, frames, samples, a.Frames(samples))
 		}
 		for _, name := range test.p.names {
-			if !slices.Contains(a.whole.names, name) {
+			if !slices.Contains(a.pipeline.names, name) {
 				t.Errorf("the whole has no stage %s", name)
 			}
 		}

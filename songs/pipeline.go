@@ -35,9 +35,11 @@ type Pipeline struct {
 
 	chosen  bool   // the program has called Follow
 	planned []int  // lengths for which the route was planned; nil if none was
+	routes  int    // that were planned or followed until now: the number of the route
 	reason  string // for the route
 
-	within *within // nil unless the graph is part of another one
+	parts  *parts  // nil unless long inputs are computed in parts
+	within *within // nil unless the pipeline computes a part of another one
 
 	reference bool // computes by references: see NewReference
 
@@ -57,9 +59,11 @@ func NewOn(b *kernels.Backends, d *dispatch.Dispatcher, g *Graph) (*Pipeline, er
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{w: w, names: w.names(), recorded: make([]recorded, len(w.Stages)), backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
+	p := &Pipeline{w: w, names: w.names(), recorded: make([]recorded, len(w.Stages)), backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
 		plans: make([]kernels.StepPlan, len(w.Stages)), memory: newMemory(b, w), groups: w.groupsOfOne(),
-		broken: make([]bool, len(w.Stages)), watched: make([]dispatch.Stage, len(w.Stages))}, nil
+		broken: make([]bool, len(w.Stages)), watched: make([]dispatch.Stage, len(w.Stages))}
+	p.parts, err = newParts(b, d, p)
+	return p, err
 }
 
 // Run computes a call. inputs are the words of the graph's inputs in their order: see [kernels.Args]. They must not be empty,
@@ -84,21 +88,36 @@ func (p *Pipeline) run(inputs [][]float32) error {
 	if p.watch != p.dispatcher.Watching() {
 		p.expect()
 	}
+	if p.parts != nil {
+		if done, err := p.parts.run(inputs[0]); done {
+			return p.end(err)
+		}
+	}
 	err := p.arrange(inputs)
 	if err == nil {
 		copy(p.memory.data, inputs) // inputs are the first tensors
 		err = p.stages()
 		p.memory.end(err == nil, p.layout.words, p.calls)
 	}
+	if err == nil {
+		p.last = append(p.last[:0], p.layout.words...)
+	}
+	return p.end(err)
+}
+
+// end ends a call, which has failed or not.
+func (p *Pipeline) end(err error) error {
 	if err != nil {
 		p.lengths = nil
 		return err
 	}
 	p.calls++
-	p.last = append(p.last[:0], p.layout.words...)
 	p.ready = true
 	return nil
 }
+
+// isInParts reports whether the last call was computed in parts.
+func (p *Pipeline) isInParts() bool { return p.parts != nil && p.parts.used }
 
 // accept checks inputs.
 func (p *Pipeline) accept(inputs [][]float32) error {
@@ -307,6 +326,9 @@ func (p *Pipeline) Floats(output string) []float32 {
 	if !p.ready {
 		return nil
 	}
+	if p.isInParts() {
+		return p.parts.floats(output)
+	}
 	t := p.w.find(output)
 	return p.memory.result(t)[:p.last[t]]
 }
@@ -325,6 +347,9 @@ func (p *Pipeline) Reset() {
 	p.calls, p.last, p.ready = 0, nil, false
 	p.memory.reset()
 	p.forgetGrown()
+	if p.parts != nil {
+		p.parts.used = false
+	}
 }
 
 // forgetGrown makes the lists take the rows of earlier calls from the memory of the pipeline.
@@ -343,6 +368,11 @@ func (p *Pipeline) Close() {
 	p.planned = nil
 	p.Reset()
 	p.memory.close()
+	if s := p.parts; s != nil {
+		s.frames.Close()
+		s.rest.Close()
+		s.padded, s.joined = nil, make([][]float32, len(s.each))
+	}
 }
 
 // forgetPlans closes the plans of all stages and lists.

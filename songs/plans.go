@@ -71,36 +71,25 @@ func (p *Pipeline) noGPU() error {
 	return errors.New("there is none")
 }
 
-// mayUseGPU reports whether a stage may run on a GPU in calls of inputs of so many elements.
-func (p *Pipeline) mayUseGPU(elements ...int) (bool, error) {
-	if slices.ContainsFunc(p.groups, func(g group) bool { return g.list != nil }) {
+// mayUseGPU reports whether some of the stages may run on a GPU in calls of inputs of so many elements.
+func (p *Pipeline) mayUseGPU(stages []int, elements ...int) (bool, error) {
+	if slices.ContainsFunc(p.groups, func(g group) bool {
+		return g.list != nil && slices.ContainsFunc(stages, func(i int) bool { return slices.Contains(g.list.stages, i) })
+	}) {
 		return true, nil
 	}
-	if p.chosen && !slices.Contains(p.route, "") {
+	open := func(i int) bool { return p.route == nil || p.route[i] == "" }
+	if !slices.ContainsFunc(stages, open) {
 		return false, nil
 	}
 	c, err := p.costs(elements, p.calls)
 	if err != nil {
-		return false, fmt.Errorf("songs: %s: %w", p.w.Name, err)
+		return false, err
 	}
-	return c.hasGPU(), nil
+	return slices.ContainsFunc(stages, func(i int) bool { return open(i) && len(c.onGPU[i]) > 0 }), nil
 }
 
 // Follow makes the analysis of a recording of so many samples follow a plan: see [Pipeline.FollowPlan].
 func (a *Analysis) Follow(plan string, samples int) error {
-	if err := a.whole.FollowPlan(plan, samples); err != nil {
-		return err
-	}
-	a.most = 0
-	if err := a.decide(samples); err != nil {
-		return err
-	}
-	frames := a.Frames(samples)
-	if frames <= a.most {
-		return nil
-	}
-	if err := a.spectra.FollowPlan(plan, (a.partOf(frames)-1)*a.params.Hop+a.params.NFFT); err != nil {
-		return err
-	}
-	return a.features.FollowPlan(plan, frames*a.params.Bands)
+	return a.pipeline.FollowPlan(plan, samples)
 }

@@ -58,6 +58,7 @@ func TestPartsOfAPlan(t *testing.T) {
 	}
 	defer a.Close()
 	x := kernels.GeneratedInput().Samples[:32*520]
+	p := a.pipeline
 	var features []Features
 	for _, test := range []struct {
 		plan       string
@@ -66,8 +67,11 @@ func TestPartsOfAPlan(t *testing.T) {
 		if err := a.Follow(test.plan, len(x)); err != nil {
 			t.Fatal(err)
 		}
-		if got := a.partOf(a.Frames(len(x))); a.most != test.most || got != test.part {
-			t.Errorf("%s: parts of %d frames, of at most %d; want %d and %d", test.plan, got, a.most, test.part, test.most)
+		if err := p.parts.plan(len(x)); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.parts.partOf(a.Frames(len(x))); p.parts.most != test.most || got != test.part {
+			t.Errorf("%s: parts of %d frames, of at most %d; want %d and %d", test.plan, got, p.parts.most, test.part, test.most)
 		}
 		if test.plan == GPU {
 			continue // the emulator is slow

@@ -72,7 +72,12 @@ func (m mark) end() {
 
 // Record makes the pipeline record the spans of later calls in r. A nil r ends that. Without a recorder, a call does not look at
 // a clock, and allocates nothing for spans. With one, the kernels of a list are timed by the device, which may cost a little time.
-func (p *Pipeline) Record(r *Recorder) { p.recorder = r }
+func (p *Pipeline) Record(r *Recorder) {
+	p.recorder = r
+	if p.parts != nil {
+		p.parts.frames.recorder, p.parts.rest.recorder = r, r
+	}
+}
 
 // now returns the seconds since the call began, and 0 without a recorder.
 func (r *Recorder) now() float64 {
@@ -150,9 +155,4 @@ func work(w kernels.Work) profiles.Work {
 }
 
 // Record makes the analysis record the spans of later calls in r: see [Pipeline.Record].
-func (a *Analysis) Record(r *Recorder) {
-	a.recorder = r
-	for _, p := range []*Pipeline{a.whole, a.spectra, a.features} {
-		p.Record(r)
-	}
-}
+func (a *Analysis) Record(r *Recorder) { a.pipeline.Record(r) }

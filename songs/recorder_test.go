@@ -153,7 +153,7 @@ func TestSpansOfALongAnalysis(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	a.most = 10
+	inPartsOf(a, 10)
 	var r Recorder
 	a.Record(&r)
 	spans, _, err := r.Call(func() error {

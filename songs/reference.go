@@ -13,7 +13,7 @@ import (
 func NewReference(g *Graph) (*Pipeline, error) {
 	p, err := New(nil, g)
 	if err == nil {
-		p.reference = true
+		p.reference, p.parts = true, nil
 	}
 	return p, err
 }

@@ -57,6 +57,7 @@ func (p *Pipeline) follow(r Route) error {
 	}
 	p.forgetPlans()
 	p.Reset()
+	p.routes++
 	p.route, p.groups = slices.Clone(r), p.w.group(onGPU)
 	for i := range p.groups {
 		if l := p.groups[i].list; l != nil {

@@ -1,0 +1,166 @@
+package songs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"crossover/calibration"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/kernels/kerneltest"
+)
+
+// smallAnalysis has frames that are soon computed.
+var smallAnalysis = AnalysisParams{SampleRate: 8000, NFFT: 64, Hop: 32, Bands: 8, Coefficients: 5, Window: 32}
+
+// A call in parts follows the route of the pipeline, also after another one, and says so.
+func TestPartsFollowTheRoute(t *testing.T) {
+	b := kerneltest.Backends(t, emulator.Unified(true))
+	p, err := NewOn(b, nil, must(AnalysisGraph(smallAnalysis)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.parts.onProcessor, p.parts.onGPU = 10, 20
+	x := kernels.GeneratedInput().Samples[:32*40]
+	onGPU := onEmulator(b, p.w.Graph)
+	spectraOnGPU := append(slices.Clone(onGPU[:4]), "go", "go-parallel", "go", "go", "go", "go")
+	for _, test := range []struct {
+		route Route
+		spans string
+		parts int
+	}{
+		{slices.Repeat(Route{"go"}, 10), "stft|power|mel|chroma", 5},
+		{append(Route{"go-parallel"}, slices.Repeat(Route{"go"}, 9)...), "stft|power|mel|chroma", 5},
+		{spectraOnGPU, "stft + power + mel + chroma", 3},
+		{append(slices.Clone(onGPU[:9]), "go"), "stft + power + mel + chroma", 3},
+	} {
+		if err := p.Follow(test.route); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			names := strings.NewReplacer("@processor", "", "@transfer", "", "@gpu", "").Replace(spanNames(spansOf(t, p, x)))
+			if n := strings.Count(names, test.spans+"|"+joinName); n != test.parts {
+				t.Errorf("%v: %d parts in %s, want %d", test.route, n, names, test.parts)
+			}
+			if got := p.Chosen(); !slices.Equal(got, test.route) {
+				t.Errorf("chosen is %v, want %v", got, test.route)
+			}
+			how := p.Explain()
+			if !strings.HasPrefix(how, "analysis: as the program says\n") || strings.Count(how, "\n") != 11 {
+				t.Errorf("%v: %s", test.route, how)
+			}
+			for i, name := range test.route {
+				if line := "  " + p.names[i] + ": " + name; !strings.Contains(how, line) {
+					t.Errorf("%q is not in %s", line, how)
+				}
+			}
+		}
+	}
+}
+
+// What was measured of the whole decides how the parts are computed.
+func TestPartsFollowWhatWasMeasured(t *testing.T) {
+	g := must(AnalysisGraph(smallAnalysis))
+	route := append(slices.Repeat(Route{"go-parallel"}, 4), slices.Repeat(Route{"go"}, 6)...)
+	x := kernels.GeneratedInput().Samples[:32*40]
+	p, err := New(nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements, err := p.Elements(len(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := calibration.Pipeline{Name: g.Name, Stages: p.names, Lengths: []calibration.PipelineLength{{Elements: elements, Blocks: 3, Margin: 0.5, Revisions: p.Revisions(),
+		Routes: []calibration.Route{{Name: "best-1", Implementations: route, MedianSeconds: 1e-3, PredictedSeconds: 1e-3}}}}}
+	if p, err = New(known(t, of), g); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.parts.onProcessor = 10
+	for range 2 {
+		if err := p.Run(x); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Chosen(); !slices.Equal(got, route) || !strings.Contains(p.Explain(), "the fastest that was measured") {
+			t.Errorf("chosen is %v, want %v: %s", got, route, p.Explain())
+		}
+	}
+	if err := p.FollowPlan(Stages, len(x)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(x); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Chosen(); slices.Equal(got, route) || slices.Contains(got, "") {
+		t.Errorf("each stage as the dispatcher chooses: %v", got)
+	}
+}
+
+// The parts of a call by a route cover its lists, of which none goes from one of the two pipelines into the other.
+func TestListsOfParts(t *testing.T) {
+	b := kerneltest.Backends(t, emulator.Unified(true))
+	p, err := NewOn(b, nil, must(AnalysisGraph(smallAnalysis)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.parts.onGPU = 20
+	onGPU := slices.Repeat([]bool{true}, 10)
+	onGPU[9] = false // the beats need the tempo
+	name := func(samples int) (all []string) {
+		for _, g := range p.parts.apart(p.w.group(onGPU), onGPU, samples) {
+			var of []string
+			for _, i := range p.w.order[g.first:g.end] {
+				of = append(of, p.names[i])
+			}
+			if g.list != nil && len(g.list.stages) != len(of) {
+				t.Errorf("a list of %d stages for %v", len(g.list.stages), of)
+			}
+			all = append(all, strings.Join(of, "+"))
+		}
+		return all
+	}
+	features := "decibels+mfcc+onset+tempogram+tempo"
+	for samples, want := range map[int][]string{
+		32 * 19: {"stft+power+mel+chroma+" + features, "beats"},
+		32 * 20: {"stft+power+mel+chroma", features, "beats"},
+	} {
+		if got := name(samples); !slices.Equal(got, want) {
+			t.Errorf("%d samples: lists %q, want %q", samples, got, want)
+		}
+	}
+	onGPU[2], onGPU[3] = false, false
+	if got, want := name(32*20), []string{"stft+power", "mel", "chroma", features, "beats"}; !slices.Equal(got, want) {
+		t.Errorf("lists %q, want %q", got, want)
+	}
+}
+
+// A warm call in parts allocates nothing, whether the route is followed or the dispatcher chooses. A call after Close begins anew.
+func TestPartsAllocateNothing(t *testing.T) {
+	p, err := New(nil, must(AnalysisGraph(smallAnalysis)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.parts.onProcessor = 8
+	x := kernels.GeneratedInput().Samples[:600]
+	call := func() {
+		if err := p.Run(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if n := testing.AllocsPerRun(10, call); n > 0 {
+			t.Errorf("a warm call allocates %g times", n)
+		}
+		if p.Calls() != 11 {
+			t.Errorf("%d calls, want 11", p.Calls())
+		}
+		p.Close()
+		if p.Floats("chroma") != nil || p.Calls() != 0 {
+			t.Error("a closed pipeline has outputs")
+		}
+	}
+}
