@@ -100,6 +100,10 @@ func TestCheck(t *testing.T) {
 		{"a value that decides and is no integer", "stage b: a decides and is float32 (want uint32)", func(g *Graph) {
 			g.Stages[1].Decides, g.Stages[1].Decided = "a", func(uint32) (kernels.Step, error) { return g.Stages[0].Step, nil }
 		}},
+		{"a value that decides and is derived", "stage c: d decides and is derived", func(g *Graph) {
+			g.Derived = []Derived{{Name: "d", Of: "a", How: Last}}
+			g.Stages[2].Decides, g.Stages[2].Decided = "d", func(uint32) (kernels.Step, error) { return g.Stages[0].Step, nil }
+		}},
 		{"a derivation of nothing", `tensor d: there is no tensor "nothing"`, func(g *Graph) {
 			g.Derived = []Derived{{Name: "d", Of: "nothing"}}
 		}},

@@ -220,7 +220,10 @@ func (w *wiring) types() error {
 			}
 		}
 		if s.Decides != "" {
-			if by := &w.tensors[w.reads[i][len(ins)]]; by.element != kernels.Uint32 {
+			switch by := &w.tensors[w.reads[i][len(ins)]]; {
+			case by.derived >= 0:
+				return fmt.Errorf("stage %s: %s decides and is derived (want an input, or what a stage computes)", s.Name, by.name)
+			case by.element != kernels.Uint32:
 				return fmt.Errorf("stage %s: %s decides and is %s (want %s)", s.Name, by.name, by.element, kernels.Uint32)
 			}
 		}

@@ -264,8 +264,8 @@ func (s *subject) allocations(p *profiles.Profile) error {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	p.Allocations = float64((after.Mallocs - before.Mallocs) / calls)
-	p.Allocated = float64((after.TotalAlloc - before.TotalAlloc) / calls)
+	p.Allocations = float64(after.Mallocs-before.Mallocs) / calls
+	p.Allocated = float64(after.TotalAlloc-before.TotalAlloc) / calls
 	return nil
 }
 

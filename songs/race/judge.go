@@ -116,10 +116,7 @@ func (r *race) judge(of *sweeps.Result, reason string) Judged {
 // visits returns the logarithms of the entrants' median times in each visit in which the first one was timed; NaN for one that was
 // not. With a single visit, each of its blocks counts as one. Disturbed blocks count only if there are no others.
 func (r *race) visits(samples *timings.Set) (all [][]float64) {
-	blocks := slices.DeleteFunc(slices.Clone(samples.Blocks), func(b timings.Block) bool { return b.Disturbed })
-	if len(blocks) == 0 {
-		blocks = samples.Blocks
-	}
+	blocks := undisturbed(samples)
 	single := !slices.ContainsFunc(blocks, func(b timings.Block) bool { return b.Visit != blocks[0].Visit })
 	var keys []int
 	times := map[int][][]float64{} // by visit and entrant

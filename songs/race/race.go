@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"crossover/calibration"
 	"crossover/dispatch"
 	"crossover/kernels"
-	"crossover/profiles"
 	"crossover/songs"
 	"crossover/sweeps"
 	"crossover/timings"
@@ -331,19 +331,11 @@ func (r *race) result(of *sweeps.Result) Measured {
 	m := Measured{Session: r.Session, work: r.work()}
 	l := &m.PipelineLength
 	l.Elements, l.Audio, l.Blocks, l.Revisions = r.elements, r.Audio, len(of.Samples.Blocks), r.revisions
-	for _, e := range r.entrants {
-		at := slices.Index(of.Samples.Implementations, e.Name)
-		var times []float64
-		for i := range of.Samples.Blocks {
-			if b := &of.Samples.Blocks[i]; at >= 0 && b.Timed(at) {
-				times = append(times, b.Seconds[at]/float64(len(r.Calls)))
-			}
+	for i, seconds := range r.medians(&of.Samples) {
+		if e := &r.entrants[i]; !math.IsNaN(seconds) {
+			l.Routes = append(l.Routes, calibration.Route{Name: e.Name, Implementations: e.Route,
+				MedianSeconds: seconds / float64(len(r.Calls)), PredictedSeconds: e.Seconds})
 		}
-		if len(times) == 0 {
-			continue
-		}
-		l.Routes = append(l.Routes, calibration.Route{Name: e.Name, Implementations: e.Route,
-			MedianSeconds: profiles.Quantile(times, 0.5), PredictedSeconds: e.Seconds})
 	}
 	if len(l.Routes) == 0 {
 		m.Why = why(of)
@@ -354,6 +346,51 @@ func (r *race) result(of *sweeps.Result) Measured {
 		l.Margin = l.Routes[1].MedianSeconds/l.Routes[0].MedianSeconds - 1
 	}
 	return m
+}
+
+// medians returns what a session takes by each entrant; NaN for one that was not timed. The machine's speed changes from block to block, and
+// changes all times of a block. So entrants are compared within blocks: the median ratio to one of them counts, the one that was timed
+// most often. Disturbed blocks count only if there are no others.
+func (r *race) medians(samples *timings.Set) []float64 {
+	blocks := undisturbed(samples)
+	times := make([][]float64, len(r.entrants)) // by block
+	most, base := 0, -1
+	for e := range r.entrants {
+		times[e] = slices.Repeat([]float64{math.NaN()}, len(blocks))
+		at, n := slices.Index(samples.Implementations, r.entrants[e].Name), 0
+		for k := range blocks {
+			if at >= 0 && blocks[k].Timed(at) {
+				times[e][k], n = blocks[k].Seconds[at], n+1
+			}
+		}
+		if n > most {
+			most, base = n, e
+		}
+	}
+	timed := func(of []float64) []float64 { return slices.DeleteFunc(of, math.IsNaN) }
+	all := make([]float64, len(r.entrants))
+	for e := range all {
+		if all[e] = median(timed(slices.Clone(times[e]))); base < 0 {
+			continue
+		}
+		var ratios []float64
+		for k, t := range times[e] {
+			ratios = append(ratios, t/times[base][k])
+		}
+		if ratio := median(timed(ratios)); !math.IsNaN(ratio) {
+			all[e] = ratio * median(timed(slices.Clone(times[base])))
+		}
+	}
+	return all
+}
+
+// undisturbed returns the blocks that were not disturbed, or all if there are no others.
+func undisturbed(samples *timings.Set) []timings.Block {
+	blocks := slices.DeleteFunc(slices.Clone(samples.Blocks), func(b timings.Block) bool { return b.Disturbed })
+	if len(blocks) == 0 {
+		return samples.Blocks
+	}
+	return blocks
 }
 
 // work returns the seconds that a session by all routes is forecast to take.

@@ -190,3 +190,18 @@ func TestFaultsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A run whose notes on faults do not fit into half of the memory does not begin.
+func TestNotesThatDoNotFit(t *testing.T) {
+	o := Options{Source: testSource(t), Routes: []songs.Entrant{onGo(Serial)}, Spare: onGo(Serial), Streams: 1, Seconds: 1e6, Faults: []Fault{{}}, memory: 512 << 20}
+	m := machine{kernels.Here(), nil, o.Source, t.Context().Err}
+	if _, err := o.affordable(&m); err == nil || !strings.Contains(err.Error(), "1e+06 seconds with faults are written down in") {
+		t.Errorf("a long run with faults: %v", err)
+	}
+	for _, change := range []func(){func() { o.Faults = nil }, func() { o.Faults, o.Seconds = []Fault{{}}, 1 }} {
+		change()
+		if _, err := o.affordable(&m); err != nil {
+			t.Error(err)
+		}
+	}
+}

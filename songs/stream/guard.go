@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"slices"
 	"strings"
@@ -156,7 +157,9 @@ func (g *Guard) look(at time.Duration, probe func() (time.Duration, error)) {
 	case away&(Heat|Memory) == 0 && at-g.probed >= betweenProbes:
 		var err error
 		g.probed = at
-		recent, err = probe()
+		if recent, err = probe(); errors.Is(err, errEnded) {
+			return // it says nothing of the GPU
+		}
 		g.set(Busy, away&Busy != 0 && (err != nil || g.slow(recent)), at)
 		g.set(Lost, err != nil, at)
 	}

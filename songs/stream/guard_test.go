@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -160,6 +161,40 @@ func TestLostGPUThatHangs(t *testing.T) {
 	}
 	if got := changesOf(r); got != "+busy GPU 1.2, +lost GPU 1.2" {
 		t.Errorf("%s", got)
+	}
+}
+
+// A probe that ends because the run has says nothing of the GPU.
+func TestProbesThatEnd(t *testing.T) {
+	g := NewGuard(nil, func() host.Condition { return host.Condition{} })
+	g.begin(10*time.Millisecond, time.Millisecond)
+	g.set(Busy, true, 0)
+	m := machine{ended: func() error { return context.Canceled }, source: testSource(t)}
+	g.look(time.Minute, func() (time.Duration, error) {
+		_, err := m.player(onGo(Serial), 1)
+		return 0, err
+	})
+	if away := g.Away(); away&Lost != 0 {
+		t.Errorf("away because of %v, want no lost GPU", away)
+	}
+	g.look(2*time.Minute, func() (time.Duration, error) { return 0, errors.New("lost") })
+	if away := g.Away(); away&Lost == 0 {
+		t.Errorf("away because of %v, want a lost GPU", away)
+	}
+}
+
+// A run does not wait for a call that never returns.
+func TestCallsThatNeverReturn(t *testing.T) {
+	h := &helper{blocks: make(chan uint64, 1), ended: make(chan struct{})}
+	p := &player{helper: h}
+	p.closeWithin(time.Millisecond)
+	if _, open := <-h.blocks; open || p.helper == nil {
+		t.Error("the helper is not told to end, or is thought to have ended")
+	}
+	done := &player{helper: &helper{blocks: make(chan uint64, 1), ended: make(chan struct{})}}
+	close(done.helper.ended)
+	if done.closeWithin(time.Hour); done.helper != nil {
+		t.Error("a helper that has ended is still there")
 	}
 }
 

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -85,13 +86,16 @@ type machine struct {
 	ended      func() error // says why no more may be prepared, or nil
 }
 
+// errEnded is wrapped where nothing is prepared any more, because the run has ended.
+var errEnded = errors.New("stream")
+
 // player prepares a route for so many streams, and warms it up. It fails if the run has ended.
 func (m *machine) player(r songs.Entrant, streams int) (*player, error) {
 	p := &player{inputs: m.source.inputs(), took: make([]time.Duration, streams), errors: make([]error, streams)}
 	for range streams {
 		if err := m.ended(); err != nil {
 			p.close()
-			return nil, fmt.Errorf("stream: %w while routes were prepared", err)
+			return nil, fmt.Errorf("%w: %w while routes were prepared", errEnded, err)
 		}
 		one, err := songs.NewOn(m.backends, m.dispatcher, m.source.Graph)
 		if err != nil {
@@ -159,6 +163,25 @@ func (p *player) close() {
 		<-p.helper.ended
 		p.helper = nil
 	}
+	p.closePipelines()
+}
+
+// closeWithin closes the player, but leaves it as it is if the call of its helper does not return in time: a GPU that is lost may keep
+// it for ever.
+func (p *player) closeWithin(limit time.Duration) {
+	if p.helper != nil {
+		close(p.helper.blocks)
+		select {
+		case <-p.helper.ended:
+			p.helper = nil
+		case <-time.After(limit):
+			return
+		}
+	}
+	p.closePipelines()
+}
+
+func (p *player) closePipelines() {
 	for _, one := range p.pipelines {
 		one.Close()
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"crossover/dispatch"
 	"crossover/host"
@@ -165,7 +166,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	defer func() {
 		for _, s := range c.slots {
 			if p := s.player.Load(); p != nil {
-				p.close()
+				p.closeWithin(lastCall)
 			}
 		}
 	}()
@@ -225,7 +226,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		report.Changes = o.Guard.changes
 	}
 	for _, r := range k.retired {
-		r.close()
+		r.closeWithin(lastCall)
 	}
 	if c.notes != nil {
 		report.Faults = c.notes.report(in.begun)
@@ -235,6 +236,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	return report, nil
 }
+
+// lastCall is how long a run waits for a call that was given up.
+const lastCall = time.Second
 
 // randomOrder is what shuffles the turns.
 func randomOrder(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x73747265616d)) }
@@ -263,6 +267,10 @@ func (o *Options) affordable(m *machine) (int64, error) {
 	if half := memory / 2; memory > 0 && int64(o.Streams) > half/bytes {
 		return 0, fmt.Errorf("stream: %d streams take %d MiB each, and half of the memory here is %d MiB (want at most %d streams)",
 			o.Streams, bytes>>20+1, half>>20, half/bytes)
+	}
+	if journal := float64(o.blocks()) * (4*float64(o.Source.Block) + float64(unsafe.Sizeof(noted{})) + 8); len(o.Faults) > 0 && memory > 0 && journal > float64(memory/2) {
+		return 0, fmt.Errorf("stream: %g seconds with faults are written down in %.0f MiB, and half of the memory here is %d MiB (want fewer seconds)",
+			o.Seconds, journal/(1<<20), memory/2>>20)
 	}
 	return bytes, nil
 }
