@@ -33,7 +33,9 @@ type cost struct {
 // A call with its data in shared memory takes a launch, the moves of its tensors, and its kernels. A call with resident data
 // takes no moves. So the difference of the two is what the moves take. Few stages were measured in both placements, and so the
 // functions of single values count beside them. Where no resident calls were measured, as with unified memory, moving costs nothing.
-func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measured) *costs {
+//
+// A stage that is computed in parts takes as many calls as there are parts. parts is nil for a pipeline without them.
+func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, parts *parts, m *measured) *costs {
 	c := &costs{w: l.wiring, words: slices.Clone(l.words), launch: d.LaunchSeconds(),
 		onCPU: make([][]cost, len(l.Stages)), onGPU: make([][]cost, len(l.Stages))}
 	shared, resident := make([][]dispatch.Time, len(l.Stages)), make([][]dispatch.Time, len(l.Stages))
@@ -41,14 +43,21 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measure
 	for i, step := range l.steps {
 		has := step.Implementations(b)
 		times := func(p kernels.Placement) []dispatch.Time {
-			name, size := step.Case(l.shapes[i], p)
-			operation := step.Operation()
+			operation, shape, calls := step.Operation(), l.shapes[i], 1
 			if p != kernels.Caller {
 				operation += "/" + string(p)
 			}
-			return slices.DeleteFunc(d.Times(operation, l.shapes[i][:len(step.Axes())], name, size), func(t dispatch.Time) bool {
+			if parts != nil {
+				shape, calls = parts.calls(l, i, p != kernels.Caller)
+			}
+			name, size := step.Case(shape, p)
+			all := slices.DeleteFunc(d.Times(operation, shape[:len(step.Axes())], name, size), func(t dispatch.Time) bool {
 				return !slices.ContainsFunc(has, func(m kernels.Implementation) bool { return m.Name == t.Implementation && m.Missing() == nil })
 			})
+			for k := range all {
+				all[k].Seconds *= float64(calls)
+			}
+			return all
 		}
 		for _, t := range times(kernels.Caller) {
 			if !t.OnGPU {

@@ -194,7 +194,7 @@ func (p *Pipeline) costs(elements []int, calls int) (*costs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newCosts(p.backends, p.dispatcher, l, &m), nil
+	return newCosts(p.backends, p.dispatcher, l, p.parts, &m), nil
 }
 
 // Elements returns the elements of the inputs, which are given, and of the outputs of a first call with such inputs. By these a

@@ -87,7 +87,7 @@ func (s *parts) run(x []float32) (done bool, err error) {
 	for k, each := range s.each {
 		s.joined[k] = slices.Grow(s.joined[k][:0], n*each)
 	}
-	each := s.partOf(n)
+	each := partOf(n, s.most)
 	for first := 0; first < n; first += each {
 		// All parts are equally long, so that nothing is arranged anew. The last one may begin within the one before it.
 		from := min(first, n-each)
@@ -125,10 +125,28 @@ func (s *parts) plan(elements int) error {
 	return nil
 }
 
-// partOf returns the number of frames of a part: as few parts as possible, and all about equally long.
-func (s *parts) partOf(frames int) int {
-	parts := (frames + s.most - 1) / s.most
+// partOf returns the number of frames of a part, which has at most so many: as few parts as possible, and all about equally long.
+func partOf(frames, most int) int {
+	parts := (frames + most - 1) / most
 	return (frames + parts - 1) / parts
+}
+
+// calls returns the shape of a stage's calls in a call of the whole, and how many there are. l is the layout of the whole.
+func (s *parts) calls(l *layout, i int, onGPU bool) (kernels.Shape, int) {
+	most, at := s.onProcessor, slices.Index(s.stages, i)
+	if onGPU {
+		most = s.onGPU
+	}
+	n := s.count(l.words[0]) // the input is the first tensor, of float32
+	if at < 0 || n <= most {
+		return l.shapes[i], 1
+	}
+	each := partOf(n, most)
+	part, err := s.frames.arranged([]int{(each-1)*s.hop + s.length}, 0)
+	if err != nil {
+		return l.shapes[i], 1 // the graph has been wired, so this does not happen
+	}
+	return part.shapes[at], (n + each - 1) / each
 }
 
 // The moves of a long input, in recorded spans.

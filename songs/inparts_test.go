@@ -1,6 +1,7 @@
 package songs
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,39 @@ func TestPartsFollowWhatWasMeasured(t *testing.T) {
 	}
 	if got := p.Chosen(); slices.Equal(got, route) || slices.Contains(got, "") {
 		t.Errorf("each stage as the dispatcher chooses: %v", got)
+	}
+}
+
+// A forecast has as many calls of a stage as there are parts.
+func TestForecastOfParts(t *testing.T) {
+	p, err := New(known(t), must(AnalysisGraph(smallAnalysis)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const bins = 33
+	p.parts.onProcessor = 10
+	for frames, want := range map[int]float64{10: 10 * 10, 41: 5 * 9 * 9} { // 41 frames are 5 parts of 9
+		c, err := p.costs([]int{32 * (frames - 1)}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.onCPU[1][0].alone / (1e-15 * bins * bins); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("%d frames: power takes %g units, want %g", frames, got, want)
+		}
+	}
+	l, err := p.arranged([]int{32 * 40}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		stage, frames, calls int
+		onGPU                bool
+	}{{0, 9, 5, false}, {0, 41, 1, true}, {6, 41, 1, false}} {
+		shape, calls := p.parts.calls(l, test.stage, test.onGPU)
+		if _, size := l.steps[test.stage].Case(shape, kernels.Caller); calls != test.calls || test.stage == 0 && size != 32*(test.frames-1)+64*min(1, calls-1) {
+			t.Errorf("%+v: %d calls of size %d", test, calls, size)
+		}
 	}
 }
 

@@ -178,7 +178,7 @@ func (e *exercise) forecast(implementation string, elements []int) (seconds floa
 	if err != nil {
 		return 0, false
 	}
-	c := newCosts(e.backends, e.dispatcher, l, &measured{})
+	c := newCosts(e.backends, e.dispatcher, l, nil, &measured{})
 	t := c.take(route)
 	if slices.ContainsFunc(e.stages, func(i int) bool { return t.alone[i] <= 0 }) {
 		return 0, false

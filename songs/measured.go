@@ -209,7 +209,7 @@ func (p *Pipeline) Parts(r Route, took map[string]float64, calls int, elements .
 	if err != nil {
 		return nil, 0, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}
-	c := newCosts(p.backends, p.dispatcher, l, &measured{})
+	c := newCosts(p.backends, p.dispatcher, l, p.parts, &measured{})
 	t := c.take(r)
 	groups := p.w.group(t.onGPU)
 	if p.parts != nil {
@@ -252,6 +252,6 @@ func (p *Pipeline) ForecastBy(lengths []calibration.PipelineLength, r Route, cal
 	if err != nil {
 		return 0, err
 	}
-	c := newCosts(p.backends, p.dispatcher, l, &measured{lengths, position(all), p.dispatcher.MoveSeconds()})
+	c := newCosts(p.backends, p.dispatcher, l, p.parts, &measured{lengths, position(all), p.dispatcher.MoveSeconds()})
 	return c.seconds(r), nil
 }

@@ -36,7 +36,8 @@ func partsOf(n int, factor, perByte, between float64) calibration.PipelineLength
 		}}
 }
 
-// known returns a dispatcher that knows gains of 1 ns a value in Go and 2 ns on all cores, and what was measured of pipelines.
+// known returns a dispatcher that knows gains of 1 ns a value in Go and 2 ns on all cores, powers of 1 fs times the square of their number,
+// and what was measured of pipelines.
 func known(t *testing.T, pipelines ...calibration.Pipeline) *dispatch.Dispatcher {
 	t.Helper()
 	facts := host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2}
@@ -56,6 +57,13 @@ func known(t *testing.T, pipelines ...calibration.Pipeline) *dispatch.Dispatcher
 			Implementations: []calibration.Implementation{
 				{Name: "go", Processor: "cpu", Cost: &calibration.Cost{SizeSeconds: 1e-9, Exponent: 1}},
 				{Name: "go-parallel", Processor: "cpu", Cost: &calibration.Cost{SizeSeconds: 2e-9, Exponent: 1}},
+			},
+		}, {
+			Name: "power", Operation: "power", Verdict: calibration.Unresolved, Reason: "made up",
+			Axis: calibration.Axis{Name: "n", Unit: "elements", From: 1 << 4, To: 1 << 24},
+			Implementations: []calibration.Implementation{
+				{Name: "go", Processor: "cpu", Cost: &calibration.Cost{SizeSeconds: 1e-15, Exponent: 2}},
+				{Name: "go-parallel", Processor: "cpu", Cost: &calibration.Cost{SizeSeconds: 2e-15, Exponent: 2}},
 			},
 		}},
 		Pipelines: pipelines,

@@ -70,7 +70,7 @@ func TestPartsOfAPlan(t *testing.T) {
 		if err := p.parts.plan(len(x)); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.parts.partOf(a.Frames(len(x))); p.parts.most != test.most || got != test.part {
+		if got := partOf(a.Frames(len(x)), p.parts.most); p.parts.most != test.most || got != test.part {
 			t.Errorf("%s: parts of %d frames, of at most %d; want %d and %d", test.plan, got, p.parts.most, test.part, test.most)
 		}
 		if test.plan == GPU {
