@@ -15,6 +15,7 @@ import (
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/matmul"
+	"crossover/kernels/matmul/gemm"
 )
 
 // Params are a layer.
@@ -74,13 +75,17 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(3, kernels.InGo(InGo, InParallel)), // narrow products are dot products
+		// Narrow products are dot products, and then a single row has a kernel.
+		kernels.RevisedAt(6, oneRow, kernels.RevisedAt(4, oneRow, kernels.Revised(3, kernels.InGo(InGo, InParallel)), "go"), "go-parallel"),
 		kernels.OpenBLAS(ByOpenBLAS),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return ByAccelerate(p), nil }),
 		kernels.Revised(1, kernels.KernelTextFor("", ByText)), // faster products
 		kernels.VendorGEMM("", ByVendor),
 	},
 })
+
+// oneRow reports whether a layer has a single row, which package gemm computes by a kernel of its own.
+func oneRow(s kernels.Shape) bool { return gemm.Lone(s[rows], s[outputs]) }
 
 // noise returns the layer with which a shape is measured.
 func noise(s kernels.Shape) Params {

@@ -24,6 +24,7 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/linear"
 	"crossover/kernels/matmul"
+	"crossover/kernels/matmul/gemm"
 )
 
 // Params are an adapter, and perhaps its layer.
@@ -116,7 +117,11 @@ var OnLayer = kernels.Declare(declared("lora-linear",
 	func(s kernels.Shape) Params { return noise(s, true) },
 	// The weights, the operations of the layer, and those of the adapter.
 	[]surface.Feature{kernels.Power(2, 0, 0), kernels.Power(2, 0, 1), kernels.Power(1, 1, 1)},
-	kernels.Revised(4, kernels.InGo(inGo, inParallel)))) // products with A are dot products, those with B take fewer calls
+	// Products with A are dot products, those with B take fewer calls, and then a layer of one row has a kernel.
+	kernels.RevisedAt(7, oneRow, kernels.RevisedAt(5, oneRow, kernels.Revised(4, kernels.InGo(inGo, inParallel)), "go"), "go-parallel")))
+
+// oneRow reports whether a call has a single row, which package gemm computes by a kernel of its own.
+func oneRow(s kernels.Shape) bool { return gemm.Lone(s[rows], s[width]) }
 
 func declared(
 	name, formula string, params func(s kernels.Shape) Params, features []surface.Feature, own kernels.Makers[Params],

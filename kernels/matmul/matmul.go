@@ -111,10 +111,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
-		kernels.RevisedAt(5, thin, kernels.RevisedAt(7, thin, kernels.Revised(4, kernels.InGo( // kernels for thin products
+		// Kernels for thin products, and then deeper dot products.
+		kernels.RevisedAt(6, deep, kernels.RevisedAt(8, deep, kernels.RevisedAt(5, thin, kernels.RevisedAt(7, thin, kernels.Revised(4, kernels.InGo(
 			func(p Params) kernels.Runner { return own{p, gemm.NewSerial()} },
 			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} },
-		)), "go-parallel"), "go"),
+		)), "go-parallel"), "go"), "go-parallel"), "go"),
 		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return library{p, threads} }),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
 		kernels.Revised(1, kernels.KernelText("", appendProduct)), // places are known when it is compiled
@@ -123,6 +124,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 })
 
 func thin(s kernels.Shape) bool { return gemm.Thin(s[rows], s[columns]) }
+
+func deep(s kernels.Shape) bool { return gemm.Deep(s[rows], s[terms], s[columns]) }
 
 // stored returns the dimensions of a rows×columns matrix as it lies in memory.
 func stored(transposed bool, rows, columns int) []int {

@@ -82,6 +82,7 @@ type product struct {
 	add           bool
 	part          bool      // of a larger product
 	thin          bool      // see isThin
+	lone          bool      // see isLone
 	turnedA       bool      // a is k×m
 	turnedB       bool      // b is n×k
 	alpha, beta   float32   // of A·B, and of before
@@ -221,7 +222,7 @@ func (m *Multiplier) run(p product) {
 		p.depth = p.fewDepth()
 	}
 	m.dots(&p)
-	p.thin = p.isThin()
+	p.thin, p.lone = p.isThin(), p.isLone()
 	m.product = p
 	m.product.divide()
 	if p.thin {
@@ -264,7 +265,10 @@ func (p *product) divide() {
 	down = min(max(1, down), want, ceilDiv(p.m, tileRows))
 	p.rows = roundUp(ceilDiv(p.m, down), tileRows)
 	unit := tileColumns
-	if p.thin && p.m <= 3 {
+	switch {
+	case p.lone:
+		unit = loneColumns
+	case p.thin && p.m <= 3:
 		unit = leastThinColumns // one row of 1024×1024 took 24 µs in place of 61 so, and four rows took 68 in place of 52
 	}
 	p.columns = roundUp(ceilDiv(p.n, ceilDiv(want, down)), unit)

@@ -8,7 +8,7 @@ var avx512 = &instructions{[]kernel{
 	12: multiply12AVX512,
 }, []thinKernel{
 	1: thin1AVX512, 2: thin2AVX512, 3: thin3AVX512, 4: thin4AVX512, 5: thin5AVX512, 6: thin6AVX512,
-}, []dotKernel{1: dot1AVX512, 2: dot2AVX512, 3: dot3AVX512, 4: dot4AVX512}}
+}, []dotKernel{1: dot1AVX512, 2: dot2AVX512, 3: dot3AVX512, 4: dot4AVX512}, loneAVX512}
 
 var haveAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 

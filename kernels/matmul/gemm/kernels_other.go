@@ -13,6 +13,10 @@ func multiplyThin(c []float32, rowC int, a, b []float32, rowB, rows, terms, pane
 	multiplyThinGo(c, rowC, a, b, rowB, rows, terms, panels, add)
 }
 
+func multiplyLone(c, a, b []float32, terms, groups int, add bool) {
+	multiplyGo(c, 0, a, b, tileColumns, terms*tileColumns, 1, terms, groups*loneColumns/tileColumns, add)
+}
+
 func dot(c []float32, rowC int, x []float32, rowX int, y []float32, rowY, rows, terms, groups int, add bool) {
 	dotGo(c, rowC, x, rowX, y, rowY, rows, terms, groups, add)
 }

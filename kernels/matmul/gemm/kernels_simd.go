@@ -11,11 +11,15 @@ type dotKernel func(c *float32, rowC int, x *float32, rowX int, y *float32, rowY
 // thinKernel computes a fixed number of rows of a thin product, which is the kernel's index in a table.
 type thinKernel func(c *float32, rowC int, a, b *float32, rowB, terms, panels int, add bool)
 
+// loneKernel computes a row of C in groups of loneColumns columns.
+type loneKernel func(c, a, b *float32, nextB, terms, groups int, add bool)
+
 // instructions are the kernels of a set of vector instructions by their number of rows.
 type instructions struct {
 	tiles []kernel
 	thin  []thinKernel
 	dots  []dotKernel
+	lone  loneKernel
 }
 
 // narrow are the kernels of AVX2 and of NEON.
@@ -23,6 +27,7 @@ var narrow = &instructions{
 	[]kernel{1: multiply1SIMD, 2: multiply2SIMD, 3: multiply3SIMD, 4: multiply4SIMD, 5: multiply5SIMD, 6: multiply6SIMD},
 	[]thinKernel{1: thin1SIMD, 2: thin2SIMD, 3: thin3SIMD, 4: thin4SIMD, 5: thin5SIMD, 6: thin6SIMD},
 	[]dotKernel{1: dot1SIMD, 2: dot2SIMD, 3: dot3SIMD},
+	loneSIMD,
 }
 
 var (
@@ -63,6 +68,18 @@ func multiplyThin(c []float32, rowC int, a, b []float32, rowB, rows, terms, pane
 	columns := tileColumns * panels
 	_, _, _ = c[(rows-1)*rowC+columns-1], a[rows*terms-1], b[(terms-1)*rowB+columns-1]
 	vectors.thin[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, terms, panels, add)
+}
+
+// multiplyLone is multiplyGo for a row of C, in groups of four packed panels, by the fastest instructions of this processor. terms and
+// groups must be at least 1.
+func multiplyLone(c, a, b []float32, terms, groups int, add bool) {
+	next := terms * tileColumns
+	if vectors == nil {
+		multiplyGo(c, 0, a, b, tileColumns, next, 1, terms, groups*loneColumns/tileColumns, add)
+		return
+	}
+	_, _, _ = c[groups*loneColumns-1], a[terms-1], b[groups*loneColumns*terms-1]
+	vectors.lone(&c[0], &a[0], &b[0], 4*next, terms, groups, add)
 }
 
 // dot is dotGo by the fastest instructions of this processor. terms and groups must be at least 1.

@@ -91,3 +91,9 @@ func dot2SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, 
 //
 //go:noescape
 func dot3SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+
+// loneSIMD computes 64 elements of a row of C for each group of four panels of b: it sets them to the sum over l of a[l]·b[l][j],
+// or adds that to them. Rows of a panel follow each other, and panels are nextB bytes apart.
+//
+//go:noescape
+func loneSIMD(c *float32, a *float32, b *float32, nextB int, terms int, groups int, add bool)

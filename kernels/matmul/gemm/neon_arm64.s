@@ -3297,6 +3297,112 @@ set:
 	BNE group
 	RET
 
+// func loneSIMD(c *float32, a *float32, b *float32, nextB int, terms int, groups int, add bool)
+TEXT ·loneSIMD(SB), NOSPLIT, $0-49
+	MOVD c+0(FP), R0
+	MOVD b+16(FP), R1
+	MOVD nextB+24(FP), R2
+	ADD R2<<1, R2, R3
+
+group:
+	MOVD a+8(FP), R4
+	MOVD terms+32(FP), R6
+	MOVD R1, R5
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+
+term:
+	FMOVS (R4), F18
+	FLDPQ (R5), (F1, F0)
+	WORD $0x4f921031 // fmla v17.4s, v1.4s, v18.s[0]
+	WORD $0x4f921010 // fmla v16.4s, v0.4s, v18.s[0]
+	FLDPQ 32(R5), (F1, F0)
+	WORD $0x4f92102f // fmla v15.4s, v1.4s, v18.s[0]
+	WORD $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
+	ADD R2, R5, R16
+	FLDPQ (R16), (F1, F0)
+	WORD $0x4f92102d // fmla v13.4s, v1.4s, v18.s[0]
+	WORD $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
+	FLDPQ 32(R16), (F1, F0)
+	WORD $0x4f92102b // fmla v11.4s, v1.4s, v18.s[0]
+	WORD $0x4f92100a // fmla v10.4s, v0.4s, v18.s[0]
+	ADD R2<<1, R5, R17
+	FLDPQ (R17), (F1, F0)
+	WORD $0x4f921029 // fmla v9.4s, v1.4s, v18.s[0]
+	WORD $0x4f921008 // fmla v8.4s, v0.4s, v18.s[0]
+	FLDPQ 32(R17), (F1, F0)
+	WORD $0x4f921027 // fmla v7.4s, v1.4s, v18.s[0]
+	WORD $0x4f921006 // fmla v6.4s, v0.4s, v18.s[0]
+	ADD R3, R5, R19
+	FLDPQ (R19), (F1, F0)
+	WORD $0x4f921025 // fmla v5.4s, v1.4s, v18.s[0]
+	WORD $0x4f921004 // fmla v4.4s, v0.4s, v18.s[0]
+	FLDPQ 32(R19), (F1, F0)
+	WORD $0x4f921023 // fmla v3.4s, v1.4s, v18.s[0]
+	WORD $0x4f921002 // fmla v2.4s, v0.4s, v18.s[0]
+	ADD $64, R5, R5
+	ADD $4, R4, R4
+	SUBS $1, R6, R6
+	BNE term
+	MOVBU add+48(FP), R4
+	CMP $0, R4
+	BEQ set
+	FLDPQ (R0), (F1, F0)
+	WORD $0x4e21d631 // fadd.4s v17, v17, v1
+	WORD $0x4e20d610 // fadd.4s v16, v16, v0
+	FLDPQ 32(R0), (F1, F0)
+	WORD $0x4e21d5ef // fadd.4s v15, v15, v1
+	WORD $0x4e20d5ce // fadd.4s v14, v14, v0
+	FLDPQ 64(R0), (F1, F0)
+	WORD $0x4e21d5ad // fadd.4s v13, v13, v1
+	WORD $0x4e20d58c // fadd.4s v12, v12, v0
+	FLDPQ 96(R0), (F1, F0)
+	WORD $0x4e21d56b // fadd.4s v11, v11, v1
+	WORD $0x4e20d54a // fadd.4s v10, v10, v0
+	FLDPQ 128(R0), (F1, F0)
+	WORD $0x4e21d529 // fadd.4s v9, v9, v1
+	WORD $0x4e20d508 // fadd.4s v8, v8, v0
+	FLDPQ 160(R0), (F1, F0)
+	WORD $0x4e21d4e7 // fadd.4s v7, v7, v1
+	WORD $0x4e20d4c6 // fadd.4s v6, v6, v0
+	FLDPQ 192(R0), (F1, F0)
+	WORD $0x4e21d4a5 // fadd.4s v5, v5, v1
+	WORD $0x4e20d484 // fadd.4s v4, v4, v0
+	FLDPQ 224(R0), (F1, F0)
+	WORD $0x4e21d463 // fadd.4s v3, v3, v1
+	WORD $0x4e20d442 // fadd.4s v2, v2, v0
+
+set:
+	FSTPQ (F17, F16), (R0)
+	FSTPQ (F15, F14), 32(R0)
+	FSTPQ (F13, F12), 64(R0)
+	FSTPQ (F11, F10), 96(R0)
+	FSTPQ (F9, F8), 128(R0)
+	FSTPQ (F7, F6), 160(R0)
+	FSTPQ (F5, F4), 192(R0)
+	FSTPQ (F3, F2), 224(R0)
+	ADD $256, R0, R0
+	ADD R2<<2, R1, R1
+	MOVD groups+40(FP), R14
+	SUBS $1, R14, R14
+	MOVD R14, groups+40(FP)
+	BNE group
+	RET
+
 DATA prefix<>+0(SB)/8, $0xffffffffffffffff
 DATA prefix<>+8(SB)/8, $0xffffffffffffffff
 DATA prefix<>+16(SB)/8, $0xffffffffffffffff

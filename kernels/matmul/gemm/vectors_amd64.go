@@ -107,6 +107,13 @@ func dot2SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, 
 //go:noescape
 func dot3SIMD(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
 
+// loneSIMD computes 64 elements of a row of C for each group of four panels of b: it sets them to the sum over l of a[l]·b[l][j],
+// or adds that to them. Rows of a panel follow each other, and panels are nextB bytes apart.
+// It needs AVX2 and FMA.
+//
+//go:noescape
+func loneSIMD(c *float32, a *float32, b *float32, nextB int, terms int, groups int, add bool)
+
 // multiply1AVX512 computes 1×16 elements of C for each panel of b, whose rows are rowC bytes apart: it sets them to the
 // sum over l of a[1·l+i]·b[l][j], or adds that to them. Rows of a panel are rowB bytes apart and panels nextB bytes.
 // It needs AVX-512F.
@@ -260,3 +267,10 @@ func dot3AVX512(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int
 //
 //go:noescape
 func dot4AVX512(c *float32, rowC int, x *float32, rowX int, y *float32, rowY int, terms int, groups int, add bool)
+
+// loneAVX512 computes 64 elements of a row of C for each group of four panels of b: it sets them to the sum over l of a[l]·b[l][j],
+// or adds that to them. Rows of a panel follow each other, and panels are nextB bytes apart.
+// It needs AVX-512F.
+//
+//go:noescape
+func loneAVX512(c *float32, a *float32, b *float32, nextB int, terms int, groups int, add bool)

@@ -1811,6 +1811,77 @@ set:
 	VZEROUPPER
 	RET
 
+// func loneSIMD(c *float32, a *float32, b *float32, nextB int, terms int, groups int, add bool)
+// Requires: AVX, FMA3
+TEXT ·loneSIMD(SB), NOSPLIT, $0-49
+	MOVQ c+0(FP), AX
+	MOVQ b+16(FP), CX
+	MOVQ nextB+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+group:
+	MOVQ   a+8(FP), SI
+	MOVQ   terms+32(FP), R8
+	MOVQ   CX, DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+term:
+	VBROADCASTSS (SI), Y8
+	VMOVUPS      (DI), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMOVUPS      32(DI), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMOVUPS      (DI)(DX*1), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVUPS      32(DI)(DX*1), Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VMOVUPS      (DI)(DX*2), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      32(DI)(DX*2), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVUPS      (DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      32(DI)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNZ          term
+	MOVB         add+48(FP), SI
+	TESTB        SI, SI
+	JZ           set
+	VADDPS       (AX), Y0, Y0
+	VADDPS       32(AX), Y1, Y1
+	VADDPS       64(AX), Y2, Y2
+	VADDPS       96(AX), Y3, Y3
+	VADDPS       128(AX), Y4, Y4
+	VADDPS       160(AX), Y5, Y5
+	VADDPS       192(AX), Y6, Y6
+	VADDPS       224(AX), Y7, Y7
+
+set:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	VMOVUPS Y6, 192(AX)
+	VMOVUPS Y7, 224(AX)
+	ADDQ    $0x00000100, AX
+	LEAQ    (CX)(DX*4), CX
+	DECQ    groups+40(FP)
+	JNZ     group
+	VZEROUPPER
+	RET
+
 // func multiply1AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, nextB int, terms int, panels int, add bool)
 // Requires: AVX, AVX512F
 TEXT ·multiply1AVX512(SB), NOSPLIT, $0-65
@@ -4719,6 +4790,57 @@ set:
 	ADDQ    $0x10, AX
 	LEAQ    (SI)(DI*4), SI
 	DECQ    groups+56(FP)
+	JNZ     group
+	VZEROUPPER
+	RET
+
+// func loneAVX512(c *float32, a *float32, b *float32, nextB int, terms int, groups int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·loneAVX512(SB), NOSPLIT, $0-49
+	MOVQ c+0(FP), AX
+	MOVQ b+16(FP), CX
+	MOVQ nextB+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+
+group:
+	MOVQ   a+8(FP), SI
+	MOVQ   terms+32(FP), R8
+	MOVQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+term:
+	VBROADCASTSS (SI), Z4
+	VMOVUPS      (DI), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VMOVUPS      (DI)(DX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VMOVUPS      (DI)(DX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VMOVUPS      (DI)(BX*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNZ          term
+	MOVB         add+48(FP), SI
+	TESTB        SI, SI
+	JZ           set
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+
+set:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	LEAQ    (CX)(DX*4), CX
+	DECQ    groups+40(FP)
 	JNZ     group
 	VZEROUPPER
 	RET

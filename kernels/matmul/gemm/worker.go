@@ -22,6 +22,9 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 	case p.thin:
 		w.thin(p, j, lastJ)
 		return
+	case p.lone:
+		w.lone(p, j, lastJ)
+		return
 	}
 	most := blockColumns
 	if p.computed != nil {

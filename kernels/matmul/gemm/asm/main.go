@@ -34,6 +34,7 @@ func main() {
 		for rows := 1; rows <= set.dotRows; rows++ {
 			set.dot(rows)
 		}
+		set.lone()
 	}
 	Generate()
 }

@@ -1,0 +1,103 @@
+package gemm
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+	"slices"
+	"testing"
+
+	"crossover/kernels"
+	"crossover/kernels/kerneltest"
+)
+
+// TestLone multiplies a single row by packed matrices, some so large that they are divided. Serial and parallel results have the same
+// bits. The results are those of a tile, but for the order of the sums. C ends at memory that nothing may touch.
+func TestLone(t *testing.T) {
+	everyKernel(t, func(t *testing.T) {
+		all := multipliers(t)
+		for _, kn := range [][2]int{{1, 128}, {3, 129}, {40, 143}, {256, 144}, {257, 191}, {300, 192}, {511, 200}, {513, 640}, {700, 1025}, {1024, 2047}} {
+			k, n := kn[0], kn[1]
+			a, b, before := make([]float32, k), make([]float32, k*n), make([]float32, n)
+			kernels.Noise(a, 1)
+			kernels.Noise(b, 2)
+			kernels.Noise(before, 3)
+			lone, part := Pack(b, k, n), PackPart(b, k, n)
+			for _, add := range []bool{false, true} {
+				want := reference(before, a, b, 1, k, n, add)
+				var first []float32
+				for name, multiplier := range all {
+					for _, packed := range []*Packed{lone, part} {
+						c, _ := kerneltest.Guarded(t, n)
+						if copy(c, before); !add {
+							c[0] = float32(math.NaN()) // must not be read
+						}
+						multiplier.MultiplyPacked(c, a, packed, 1, add)
+						if e := kernels.RelativeError(c, want); !(e <= 1e-6) {
+							t.Errorf("%s, 1×%d by %d×%d, add %v, lone %v: an error of %g", name, k, k, n, add, packed.lone, e)
+						}
+						switch {
+						case !packed.lone:
+						case first == nil:
+							first = slices.Clone(c)
+						case !slices.Equal(first, c):
+							t.Errorf("%s, 1×%d by %d×%d, add %v: other bits", name, k, k, n, add)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// Only a whole product of one row is lone. Rows of a larger product have the same bits wherever it is divided.
+func TestWhatIsLone(t *testing.T) {
+	b := make([]float32, 10*200)
+	for name, test := range map[string]struct {
+		packed *Packed
+		rows   int
+		want   bool
+	}{
+		"a row":          {Pack(b, 10, 128), 1, true},
+		"two rows":       {Pack(b, 10, 128), 2, false},
+		"few columns":    {Pack(b, 10, 127), 1, false},
+		"part of a row":  {PackPart(b, 10, 200), 1, false},
+		"unpacked":       {nil, 1, false},
+		"a slim product": {Pack(b, 100, 12), 1, false},
+	} {
+		p := product{m: test.rows, packed: test.packed}
+		if got := p.isLone(); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// loneBits is a hash of what the kernels for a single row compute on every processor with vector code.
+const loneBits = 0x3bf25c53e19ba507
+
+// TestSameBitsOfLone has products of up to 20 terms.
+func TestSameBitsOfLone(t *testing.T) {
+	if fastest() == nil {
+		t.Skip("this processor has no vector code")
+	}
+	everyKernel(t, func(t *testing.T) {
+		if vectors == nil {
+			t.Skip("no vector code")
+		}
+		const terms, groups = 20, 3
+		a, b := make([]float32, terms), make([]float32, terms*groups*loneColumns)
+		kernels.Noise(a, 1)
+		kernels.Noise(b, 2)
+		hash := fnv.New64a()
+		c := make([]float32, groups*loneColumns)
+		for n := 1; n <= terms; n++ {
+			multiplyLone(c, a, b, n, groups, n%3 > 0)
+			for _, v := range c {
+				hash.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+			}
+		}
+		if got := hash.Sum64(); got != loneBits {
+			t.Errorf("hash %#016x, want %#016x", got, uint64(loneBits))
+		}
+	})
+}
