@@ -9,6 +9,9 @@ import (
 // last two inputs and outputs, which cannot be computed from the state of a plan (transposed direct form II). So the first
 // two samples of a call are filtered in Go. Then the last two inputs and outputs are known. The state of the plan after the
 // call follows from the last two inputs and outputs.
+//
+// vDSP_biquadm filters many channels at once, but keeps their states inside. A plan could not go on from them by another
+// implementation.
 type framework struct {
 	section
 	b1, b2  float64 // of the definition: c1 = b1 − a1·b0 and c2 = b2 − a2·b0

@@ -77,9 +77,9 @@ func again(t *testing.T, test, text string) (output string, err error) {
 // withFramework are the operations that must have an implementation by the framework. Others may have one.
 var withFramework = []string{
 	"abs", "argmax", "attention", "autocorrelation", "biquad", "biquad-cascade", "chroma", "conv1d", "conv1d-layer",
-	"conv2d-layer", "convolution-stream", "exp", "fft", "fft-complex", "gain", "gru", "ifft", "istft", "linear", "log",
+	"conv2d-layer", "convolution-stream", "exp", "fft", "fft-complex", "gain", "gru", "ifft", "istft", "layer-norm", "linear", "log",
 	"log1p", "lora", "lora-linear", "lstm", "magnitude", "matmul", "max", "mean", "mel", "mfcc", "min",
-	"onset-strength", "pow", "power", "power-to-db", "resample", "scale", "soft-clip", "softmax", "stft", "sum",
+	"onset-strength", "pow", "power", "power-to-db", "resample", "rms-norm", "scale", "soft-clip", "softmax", "stft", "sum",
 	"tempo", "tempogram",
 }
 
@@ -425,6 +425,9 @@ func TestAccelerateMistakesAreCaught(t *testing.T) {
 		{"one part squared", "a->im[i * ia] * a->im[i * ia];", "a->im[i * ia];", "power"},
 		{"first value left out", "for (length i = 0; i < n; i++) sum += a[i * ia];\n    *c = sum;", "for (length i = 1; i < n; i++) sum += a[i * ia];\n    *c = sum;", "sum"},
 		{"mean not divided", "*c = sum / n;", "*c = sum;", "mean"},
+		{"mean square not divided", "*c = squares / n;", "*c = squares;", "rms-norm,columns=1024"},
+		{"weights left out", "c[i * ic] = a[i * ia] * b[i * ib];", "c[i * ic] = a[i * ia];", "rms-norm,columns=1024"},
+		{"biases left out", "(double)a[i * ia] * b[i * ib] + c[i * ic];", "(double)a[i * ia] * b[i * ib];", "layer-norm,columns=1024"},
 		{"last of the greatest", "if (a[i * ia] > *c) *c = a[i * ia], *at", "if (a[i * ia] >= *c) *c = a[i * ia], *at", "argmax"},
 		{"greatest for least", "if (a[i * ia] < *c)", "if (a[i * ia] != *c)", "min"},
 		{"transform not doubled", "outRe[k] = 2 * out[k],", "outRe[k] = out[k],", "fft,batch=1"},

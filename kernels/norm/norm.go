@@ -74,7 +74,11 @@ var Layer = kernels.Declare(kernels.Op[LayerParams]{
 		n := float64(s[rows]) * float64(s[columns])
 		return kernels.Work{Bytes: 8*n + 8*float64(s[columns]), Flops: 8 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
-	By: []kernels.Makers[LayerParams]{kernels.Revised(1, kernels.OverRows(newLayer)), kernels.KernelText("", appendLayer)},
+	By: []kernels.Makers[LayerParams]{
+		kernels.Revised(1, kernels.OverRows(newLayer)),
+		kernels.Framework("", kernels.OnOneCore(newFrameworkLayer)),
+		kernels.KernelText("", appendLayer),
+	},
 })
 
 // LayerPlan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes

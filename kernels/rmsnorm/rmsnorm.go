@@ -53,7 +53,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		n := float64(s[rows]) * float64(s[columns])
 		return kernels.Work{Bytes: 8*n + 4*float64(s[columns]), Flops: 4 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
-	By: []kernels.Makers[Params]{kernels.Revised(1, kernels.OverRows(newLoop)), kernels.KernelText("", appendRows)},
+	By: []kernels.Makers[Params]{
+		kernels.Revised(1, kernels.OverRows(newLoop)),
+		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
+		kernels.KernelText("", appendRows),
+	},
 })
 
 // Plan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes rows. A
@@ -71,6 +75,10 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 var Program = kernels.RowProgram(New)
 
 func newLoop(p Params, _ int) (kernels.Loop, error) { return norm.NewRMS(p.Weights), nil }
+
+func newFrameworkLoop(p Params, _ int) (kernels.Loop, error) {
+	return norm.NewFrameworkRMS(p.Weights), nil
+}
 
 func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	norm.AppendRMS(b, p.Weights, s[rows], s[columns], t)

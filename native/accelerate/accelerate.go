@@ -26,9 +26,9 @@ const Environment = "CROSSOVER_ACCELERATE"
 // library holds the addresses of the functions that are used.
 type library struct {
 	vsmsa, vsadd, vsmul, sve, maxv, conv uintptr
-	vadd, vsub                           uintptr
+	vadd, vsub, vmul, vma                uintptr
 	vabs, vthr, zvmags, zvabs, desamp    uintptr
-	meanv, minv, maxvi                   uintptr
+	meanv, measqv, minv, maxvi           uintptr
 	vvlogf, vvexpf                       uintptr
 	vvlog1pf, vvlog10f, vvtanhf, vvpowsf uintptr
 	createFFT, destroyFFT                uintptr

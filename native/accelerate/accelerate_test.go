@@ -65,10 +65,11 @@ func TestVectors(t *testing.T) {
 	need(t)
 	x := noise(37, 1)
 	y := make([]float32, len(x))
-	sum, most, least := 0.0, math.Inf(-1), math.Inf(1)
+	sum, squares, most, least := 0.0, 0.0, math.Inf(-1), math.Inf(1)
 	for i := range x {
 		x[i] += 1.5
 		sum += float64(x[i])
+		squares += float64(x[i]) * float64(x[i])
 		most, least = max(most, float64(x[i])), min(least, float64(x[i]))
 	}
 	for _, test := range []struct {
@@ -79,6 +80,8 @@ func TestVectors(t *testing.T) {
 		{"Scale", func() { Scale(y, x, 1.25, -3) }, func(x float64) float64 { return 1.25*x - 3 }},
 		{"Add", func() { Add(y, x, -3) }, func(x float64) float64 { return x - 3 }},
 		{"Multiply", func() { Multiply(y, x, 7) }, func(x float64) float64 { return 7 * x }},
+		{"MultiplyBy", func() { Multiply(y, x, 2); MultiplyBy(y, x) }, func(x float64) float64 { return 2 * x * x }},
+		{"MultiplyAdd", func() { Multiply(y, x, 2); MultiplyAdd(y, x, x) }, func(x float64) float64 { return 2*x*x + x }},
 		{"Log", func() { Log(y, x) }, math.Log},
 		{"Exp", func() { Exp(y, x) }, math.Exp},
 		{"Abs", func() { Multiply(y, x, -1); Abs(y, y) }, math.Abs},
@@ -102,6 +105,7 @@ func TestVectors(t *testing.T) {
 	}
 	near(t, "Sum", float64(Sum(x)), sum, 1e-4)
 	near(t, "Mean", float64(Mean(x)), sum/float64(len(x)), 1e-6)
+	near(t, "MeanSquare", float64(MeanSquare(x)), squares/float64(len(x)), 1e-6)
 	near(t, "Max", float64(Max(x)), most, 0)
 	near(t, "Min", float64(Min(x)), least, 0)
 	if v, at := MaxAt(append(x, x...)); float64(v) != most || x[at] != v {
@@ -314,6 +318,8 @@ func TestWrongLengthsPanic(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Scale":    func() { Scale(make([]float32, 2), make([]float32, 3), 1, 1) },
 		"Power":    func() { Power(make([]float32, 2), make([]complex64, 3)) },
+		"MultiplyBy":  func() { MultiplyBy(make([]float32, 2), make([]float32, 3)) },
+		"MultiplyAdd": func() { MultiplyAdd(make([]float32, 3), make([]float32, 3), make([]float32, 2)) },
 		"Convolve": func() { Convolve(make([]float32, 2), make([]float32, 3), make([]float32, 3)) },
 		"Decimate": func() { Decimate(make([]float32, 2), make([]float32, 5), make([]float32, 3), 3) },
 		"Forward":  func() { c, _ := NewComplex(4); c.Forward(make([]complex64, 4), make([]complex64, 3)) },

@@ -91,6 +91,28 @@ func magnitudes(function uintptr, dst []float32, src []complex64) {
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_meanv
 func Mean(x []float32) float32 { return reduce(must().meanv, x) }
 
+// MeanSquare returns the mean of the squares of x, which must not be empty, in float32.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_measqv
+func MeanSquare(x []float32) float32 { return reduce(must().measqv, x) }
+
+// MultiplyBy multiplies dst[i] by src[i].
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_vmul
+func MultiplyBy(dst, src []float32) {
+	equal(dst, src)
+	begin().slice(dst).number(1).slice(src).number(1).slice(dst).number(1).number(len(src)).run(must().vmul)
+}
+
+// MultiplyAdd multiplies dst[i] by a[i], and adds b[i].
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_vma
+func MultiplyAdd(dst, a, b []float32) {
+	equal(dst, a)
+	equal(dst, b)
+	begin().slice(dst).number(1).slice(a).number(1).slice(b).number(1).slice(dst).number(1).number(len(dst)).run(must().vma)
+}
+
 // Min returns the least value of x, which must not be empty. Like [Max], it passes over NaNs.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_minv

@@ -3,10 +3,12 @@ package race
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"crossover/calibration"
+	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/songs"
 	"crossover/sweeps"
@@ -74,6 +76,50 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("revisions %v, want %v", of, revisions)
 		}
 	}
+}
+
+// Each round but the last tells what it measured. The last one also has the parts of routes that only earlier ones measured.
+func TestRounds(t *testing.T) {
+	g := analysis(t)
+	sessions := []Session{{g, "short", "", [][][]float32{{kernels.GeneratedInput().Samples[:2000]}}}}
+	var known []int
+	all, err := Measure(t.Context(), kernels.Here(), nil, sessions, sweeps.Options{Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}},
+		func(p []calibration.Pipeline) (*dispatch.Dispatcher, error) {
+			known = append(known, len(p))
+			return nil, nil
+		})
+	if err != nil || len(all) != 1 || all[0].Why != "" || !slices.Equal(known, []int{1, 1}) {
+		t.Errorf("%d sessions, pipelines known after the rounds %v, %v", len(all), known, err)
+	}
+	for name, test := range map[string]struct {
+		now, earlier Measured
+		want         string
+	}{
+		"another part":    {of("", "a"), of("", "b"), "a b"},
+		"the same part":   {of("", "a"), of("", "a"), "a"},
+		"nothing now":     {of(TooShort), of("", "b"), "b"},
+		"nothing earlier": {of("", "a"), of(TooShort), "a"},
+		"nothing":         {of(TooShort), of("lost"), ""},
+	} {
+		m := test.now
+		m.remember(&test.earlier)
+		var got []string
+		for _, p := range m.Parts {
+			got = append(got, p.Implementation)
+		}
+		if strings.Join(got, " ") != test.want || (m.Why == "") != (test.want != "") || m.Why == "lost" {
+			t.Errorf("%s: parts %q, %q", name, got, m.Why)
+		}
+	}
+}
+
+// of returns a session that has parts of the stage s by implementations, or nothing, and why.
+func of(why string, implementations ...string) (m Measured) {
+	m.Why = why
+	for _, name := range implementations {
+		m.Parts = append(m.Parts, calibration.Part{Name: "s", Implementation: name})
+	}
+	return m
 }
 
 // A route whose values are wrong is not timed.

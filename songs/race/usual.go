@@ -59,8 +59,8 @@ func AllUsual(names []string, in kernels.Input) (all []Session, err error) {
 // repeated where it is too short. Usual fails for another name than those of Names, and for a recording that the pipeline
 // does not take.
 //
-//   - The analysis of 1, 10 and 30 seconds, and of a song of 4 minutes, by librosa's parameters.
-//   - The separator of one segment of 1, 10 and 30 seconds. A song is separated segment by segment, so there is no longer one.
+//   - The analysis of 1, 3, 10, 30 and 90 seconds, and of a song of 4 minutes, by librosa's parameters.
+//   - The separator of one segment of 1, 3, 10 and 30 seconds. A song is separated segment by segment, so there is no longer one.
 //   - The synthesiser renders one second at 44.1 kHz in blocks of 64, 128, 256, 512 and 1024 samples, with 16 voices and a response of a
 //     second.
 //   - The decoder makes 128 steps with a width of 256, 384, 512, 768 and 1024, and a vocabulary of 2048 tokens, as those of audio codecs.
@@ -94,7 +94,7 @@ func analyses(in kernels.Input) (all []Session, err error) {
 	for _, of := range []struct {
 		seconds int
 		length  string
-	}{{1, "1 s"}, {10, "10 s"}, {30, "30 s"}, {240, "4 min"}} {
+	}{{1, "1 s"}, {3, "3 s"}, {10, "10 s"}, {30, "30 s"}, {90, "90 s"}, {240, "4 min"}} {
 		x := make([]float32, int(float64(of.seconds)*in.SampleRate))
 		in.Fill(x)
 		all = append(all, Session{g, of.length, in.Name, [][][]float32{{x}}})
@@ -113,7 +113,7 @@ func separators(in kernels.Input) (all []Session, err error) {
 			HiddenWeights: weights(6, 4*channels*channels, 0.2)},
 		Decoder: weights(7, 4*(nFFT+2)*channels, 0.2), Bias: weights(8, 4*(nFFT+2), 0.1),
 	}
-	for _, seconds := range []int{1, 10, 30} {
+	for _, seconds := range []int{1, 3, 10, 30} {
 		p.Frames = (perSecond*seconds + 5) / 4 * 4 // a multiple of the stride
 		g, err := songs.SeparatorGraph(p)
 		if err != nil {

@@ -27,11 +27,22 @@ cores. ` + "`metal`" + ` and ` + "`cuda`" + ` are the same kernel text.
 - **Axes** are the sizes that calls differ in, with the ranges that are measured.
 - **Tolerance** is the greatest error against a float64 reference at which times count. The error is relative to the norm of
   the reference, unless the operation's documentation says otherwise. Where it depends on the size, the range is given.
-- **Error** is the greatest that the committed calibrations saw, and whose it was.
+- **Error** is the greatest that the committed calibrations saw, and whose it was. Variants with a bound of their own have one each.
 - **Fastest** tells what the committed calibrations found along the lines that they measured densely, for data in ordinary
   slices. A range of sizes whose choice is a tie or in doubt is not marked here; see the charts in
   [plots/](../plots). What rests on one or two sizes is marked. "–" stands for an operation that was not measured on that machine yet.
 
+`
+
+const tail = `## What is not measured
+
+- Parameters that are no axis have librosa's or PyTorch's defaults in all measured calls: windows and paddings of an STFT, the
+  mel scale, masks of attention, transposes, alpha and beta of a product. Calls with others follow the times of the defaults.
+- Apple's BNNS is not used. Its graphs are models that Apple's tools compile, or are built in Swift, which Go cannot call.
+- vDSP_biquadm, which filters many channels at once, keeps their states inside, so a plan could not change from it to
+  another implementation. vDSP_biquad filters channel after channel.
+- Attention, LSTM, GRU and MFCC have no vendor's implementation on a GPU here. cuDNN is no part of CUDA, and those of
+  MPSGraph are not bound.
 `
 
 // everywhere are the backends of all platforms. None of them is opened: the page only reads names.
@@ -60,7 +71,7 @@ func page(file *calibration.File) string {
 			cases := listing.Cases(backends)
 			formulas = append(formulas, fmt.Sprintf("- `%s`, `%s`: %s", listing.Name, listing.Package, cases[0].Definition))
 			operations = append(operations, []string{
-				"`" + listing.Name + "`", axes(listing.Axes), implementations(cases), tolerance(cases), greatestError(file, listing.Name),
+				"`" + listing.Name + "`", axes(listing.Axes), implementations(cases), tolerance(cases), greatestErrors(file, listing.Name, cases),
 			})
 			for _, c := range cases {
 				row := []string{"`" + c.Name + "`"}
@@ -72,7 +83,8 @@ func page(file *calibration.File) string {
 		}
 		fmt.Fprintf(&b, "%s\n\n%s\n%s\n", strings.Join(formulas, "\n"), table(operations), table(lines))
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	b.WriteString(tail)
+	return b.String()
 }
 
 // table writes rows of cells as Markdown. The first row is the head.
@@ -136,13 +148,29 @@ func tolerance(cases []kernels.Case) string {
 	return short(least) + " to " + short(most)
 }
 
-// greatestError returns the greatest error of an operation in a calibration file, and the implementation that had it.
-func greatestError(file *calibration.File, operation string) string {
-	worst, name := -1.0, ""
+// greatestErrors returns the greatest error of an operation in a calibration file, and the implementation that had it. Variants that
+// promise different bounds have one each.
+func greatestErrors(file *calibration.File, operation string, cases []kernels.Case) string {
+	type group struct {
+		bound, worst float64
+		name         string
+	}
+	var groups []group
+	of := map[string]int{} // by implementation
+	for _, c := range cases {
+		for _, m := range c.Implementations {
+			at := slices.IndexFunc(groups, func(g group) bool { return g.bound == m.ErrorBound })
+			if at < 0 {
+				at, groups = len(groups), append(groups, group{m.ErrorBound, -1, ""})
+			}
+			of[m.Name] = at
+		}
+	}
 	take := func(all []calibration.Implementation) {
 		for _, m := range all {
-			if m.Excluded == "" && m.RelativeError > worst {
-				worst, name = m.RelativeError, m.Name
+			at, known := of[m.Name]
+			if known && m.Excluded == "" && m.RelativeError > groups[at].worst {
+				groups[at].worst, groups[at].name = m.RelativeError, m.Name
 			}
 		}
 	}
@@ -158,13 +186,17 @@ func greatestError(file *calibration.File, operation string) string {
 			}
 		}
 	}
-	switch {
-	case name == "":
-		return "–"
-	case worst == 0:
-		return "0"
+	var texts []string
+	for _, g := range groups {
+		switch {
+		case g.name == "":
+		case g.worst == 0:
+			texts = append(texts, "0")
+		default:
+			texts = append(texts, short(g.worst)+" ("+g.name+")")
+		}
 	}
-	return short(worst) + " (" + name + ")"
+	return cmp.Or(strings.Join(texts, ", "), "–")
 }
 
 // fastest returns the choices of a case on a host: "go to 4 095, go-parallel". It says if they rest on few sizes.

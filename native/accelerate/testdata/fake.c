@@ -31,6 +31,12 @@ void vDSP_vsadd(const float *a, stride ia, const float *b, float *c, stride ic, 
 void vDSP_vadd(const float *a, stride ia, const float *b, stride ib, float *c, stride ic, length n) {
     for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] + b[i * ib];
 }
+void vDSP_vmul(const float *a, stride ia, const float *b, stride ib, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] * b[i * ib];
+}
+void vDSP_vma(const float *a, stride ia, const float *b, stride ib, const float *c, stride ic, float *d, stride id, length n) {
+    for (length i = 0; i < n; i++) d[i * id] = (double)a[i * ia] * b[i * ib] + c[i * ic];
+}
 void vDSP_vsmul(const float *a, stride ia, const float *b, float *c, stride ic, length n) {
     for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] * *b;
 }
@@ -62,6 +68,11 @@ void vDSP_meanv(const float *a, stride ia, float *c, length n) {
     double sum = 0;
     for (length i = 0; i < n; i++) sum += a[i * ia];
     *c = sum / n;
+}
+void vDSP_measqv(const float *a, stride ia, float *c, length n) {
+    double squares = 0;
+    for (length i = 0; i < n; i++) squares += (double)a[i * ia] * a[i * ia];
+    *c = squares / n;
 }
 void vDSP_minv(const float *a, stride ia, float *c, length n) {
     *c = INFINITY;

@@ -1,0 +1,23 @@
+package norm
+
+import (
+	"crossover/kernels"
+	"crossover/native/accelerate"
+)
+
+// newFrameworkLayer returns layer norm by Apple's vDSP, in five passes over a row. It adds up in float32.
+func newFrameworkLayer(p LayerParams, _ int) (kernels.Loop, error) {
+	return kernels.RowLoop(len(p.Weights), aboutAMicrosecond, func(dst, src []float32) {
+		accelerate.Add(dst, src, -accelerate.Mean(src))
+		accelerate.Multiply(dst, dst, factor(float64(accelerate.MeanSquare(dst))))
+		accelerate.MultiplyAdd(dst, p.Weights, p.Bias)
+	}), nil
+}
+
+// NewFrameworkRMS returns the RMS norm of rows by Apple's vDSP, which package rmsnorm declares. It keeps the weights.
+func NewFrameworkRMS(weights []float32) kernels.Loop {
+	return kernels.RowLoop(len(weights), aboutAMicrosecond, func(dst, src []float32) {
+		accelerate.Multiply(dst, src, factor(float64(accelerate.MeanSquare(src))))
+		accelerate.MultiplyBy(dst, weights)
+	})
+}
