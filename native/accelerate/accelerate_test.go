@@ -316,13 +316,13 @@ func TestBiquadContinues(t *testing.T) {
 func TestWrongLengthsPanic(t *testing.T) {
 	need(t)
 	for name, f := range map[string]func(){
-		"Scale":    func() { Scale(make([]float32, 2), make([]float32, 3), 1, 1) },
-		"Power":    func() { Power(make([]float32, 2), make([]complex64, 3)) },
+		"Scale":       func() { Scale(make([]float32, 2), make([]float32, 3), 1, 1) },
+		"Power":       func() { Power(make([]float32, 2), make([]complex64, 3)) },
 		"MultiplyBy":  func() { MultiplyBy(make([]float32, 2), make([]float32, 3)) },
 		"MultiplyAdd": func() { MultiplyAdd(make([]float32, 3), make([]float32, 3), make([]float32, 2)) },
-		"Convolve": func() { Convolve(make([]float32, 2), make([]float32, 3), make([]float32, 3)) },
-		"Decimate": func() { Decimate(make([]float32, 2), make([]float32, 5), make([]float32, 3), 3) },
-		"Forward":  func() { c, _ := NewComplex(4); c.Forward(make([]complex64, 4), make([]complex64, 3)) },
+		"Convolve":    func() { Convolve(make([]float32, 2), make([]float32, 3), make([]float32, 3)) },
+		"Decimate":    func() { Decimate(make([]float32, 2), make([]float32, 5), make([]float32, 3), 3) },
+		"Forward":     func() { c, _ := NewComplex(4); c.Forward(make([]complex64, 4), make([]complex64, 3)) },
 		"GemmInto": func() {
 			GemmInto(false, false, 2, 2, 2, 1, make([]float32, 4), make([]float32, 4), 0, make([]float32, 9), 1)
 		},
