@@ -18,10 +18,10 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// resolution is what the layout is for, in pixels per inch, and pixel is in points. A chart is 867 pixels wide. With 900 its file
-// would be a twentieth larger, and with 1200 about two thirds.
+// resolution is what the layout is for, in pixels per inch, and pixel is in points. A chart is 833 pixels wide. With 900 its file
+// would be a tenth larger, and with 1200 three quarters.
 const (
-	resolution = 104
+	resolution = 100
 	pixel      = vg.Length(72) / resolution
 )
 
