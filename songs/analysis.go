@@ -195,7 +195,7 @@ func (a *Analysis) Frames(samples int) int { return 1 + samples/a.params.Hop }
 
 // Run analyses a recording, mono samples at the sample rate of the parameters, of any length. It fails if there are no samples
 // (the error wraps [ErrEmpty]), or if every implementation of a stage fails. The features are valid until the next call. Run
-// needs memory for the spectra of 512 frames, or of 16 384 if a GPU computes them, and besides for the mel spectrogram and the
+// needs memory for the spectra of 512 frames, or of 16 384 if a GPU may compute some of them, and besides for the mel spectrogram and the
 // features, which with librosa's default parameters are 2.7 KB a frame: 0.4 GB for an hour at 22 050 Hz.
 //
 // Silence has no onsets, and no beats. If a sample is NaN or infinite, the MFCC and the chroma of the frames with it have no

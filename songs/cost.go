@@ -18,6 +18,8 @@ type costs struct {
 	moves   moves     // from the processor to a GPU or back
 	derived []float64 // seconds, by tensor, where the processor derives it
 	besides float64   // seconds, of what lies between the stages
+	parts   *parts    // nil for a pipeline without them
+	calls   []int     // by stage, of the kernels on the GPU in a call of the whole
 }
 
 // cost is one way to compute a stage.
@@ -25,6 +27,7 @@ type cost struct {
 	implementation string
 	alone          float64 // predicted for calls of the stage alone
 	seconds        float64 // in the pipeline
+	long           float64 // on the processor: alone, in parts that are as long as on a GPU
 }
 
 // newCosts predicts a graph's costs by the calibration of d, and by what was measured of the whole graph. Stages of which the
@@ -34,40 +37,40 @@ type cost struct {
 // takes no moves. So the difference of the two is what the moves take. Few stages were measured in both placements, and so the
 // functions of single values count beside them. Where no resident calls were measured, as with unified memory, moving costs nothing.
 //
-// A stage that is computed in parts takes as many calls as there are parts. parts is nil for a pipeline without them.
+// A stage that is computed in parts takes as many calls as there are parts. They are longer on a GPU, and where a stage beside it is
+// there. parts is nil for a pipeline without them.
 func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, parts *parts, m *measured) *costs {
-	c := &costs{w: l.wiring, words: slices.Clone(l.words), launch: d.LaunchSeconds(),
+	c := &costs{w: l.wiring, words: slices.Clone(l.words), launch: d.LaunchSeconds(), parts: parts, calls: slices.Repeat([]int{1}, len(l.Stages)),
 		onCPU: make([][]cost, len(l.Stages)), onGPU: make([][]cost, len(l.Stages))}
 	shared, resident := make([][]dispatch.Time, len(l.Stages)), make([][]dispatch.Time, len(l.Stages))
 	var moved []move
 	for i, step := range l.steps {
 		has := step.Implementations(b)
-		times := func(p kernels.Placement) []dispatch.Time {
-			operation, shape, calls := step.Operation(), l.shapes[i], 1
+		times := func(p kernels.Placement, shape kernels.Shape) []dispatch.Time { // of one call
+			operation := step.Operation()
 			if p != kernels.Caller {
 				operation += "/" + string(p)
 			}
-			if parts != nil {
-				shape, calls = parts.calls(l, i, p != kernels.Caller)
-			}
 			name, size := step.Case(shape, p)
-			all := slices.DeleteFunc(d.Times(operation, shape[:len(step.Axes())], name, size), func(t dispatch.Time) bool {
+			return slices.DeleteFunc(d.Times(operation, shape[:len(step.Axes())], name, size), func(t dispatch.Time) bool {
 				return !slices.ContainsFunc(has, func(m kernels.Implementation) bool { return m.Name == t.Implementation && m.Missing() == nil })
 			})
-			for k := range all {
-				all[k].Seconds *= float64(calls)
-			}
-			return all
 		}
-		for _, t := range times(kernels.Caller) {
-			if !t.OnGPU {
-				c.onCPU[i] = append(c.onCPU[i], cost{t.Implementation, t.Seconds, t.Seconds})
+		short, calls := parts.calls(l, i, false)
+		var long kernels.Shape
+		long, c.calls[i] = parts.calls(l, i, true)
+		inLong := times(kernels.Caller, long)
+		for _, t := range times(kernels.Caller, short) {
+			if at := named(inLong, t.Implementation); !t.OnGPU && at >= 0 {
+				seconds := float64(calls) * t.Seconds
+				c.onCPU[i] = append(c.onCPU[i], cost{t.Implementation, seconds, seconds, float64(c.calls[i]) * inLong[at].Seconds})
 			}
 		}
-		shared[i], resident[i] = onGPU(times(kernels.Shared)), onGPU(times(kernels.Resident))
+		shared[i], resident[i] = onGPU(times(kernels.Shared, long)), onGPU(times(kernels.Resident, long))
 		for _, t := range shared[i] {
 			if at := named(resident[i], t.Implementation); at >= 0 {
 				tensors, bytes := c.tensors(i)
+				bytes /= c.calls[i]
 				moved = append(moved, move{tensors, bytes, t.Seconds - resident[i][at].Seconds})
 			}
 		}
@@ -75,12 +78,13 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, parts *par
 	c.moves = newMoves(append(moved, movesOfCalls(d)...))
 	for i := range shared {
 		for _, t := range shared[i] {
-			unmoved := t.Seconds - c.moves.seconds(c.tensors(i))
+			tensors, bytes := c.tensors(i)
+			unmoved := t.Seconds - c.moves.seconds(tensors, bytes/c.calls[i])
 			if at := named(resident[i], t.Implementation); at >= 0 {
 				unmoved = resident[i][at].Seconds
 			}
-			kernels := c.kernels(t.Seconds, unmoved)
-			c.onGPU[i] = append(c.onGPU[i], cost{t.Implementation, kernels, kernels})
+			kernels := float64(c.calls[i]) * c.kernels(t.Seconds, unmoved)
+			c.onGPU[i] = append(c.onGPU[i], cost{t.Implementation, kernels, kernels, kernels})
 		}
 		for _, all := range [][]cost{c.onCPU[i], c.onGPU[i]} {
 			for k := range all {
@@ -171,7 +175,25 @@ func (c *costs) take(r Route) taken {
 			}
 		}
 	}
+	if c.parts == nil || !c.parts.anyOnGPU(t.onGPU) {
+		return t
+	}
+	for i, name := range r {
+		if at := slices.IndexFunc(c.onCPU[i], func(m cost) bool { return m.implementation == name }); at >= 0 && t.alone[i] > 0 {
+			long := c.onCPU[i][at].long
+			t.alone[i], t.seconds[i] = long, t.seconds[i]*long/t.alone[i]
+		}
+	}
 	return t
+}
+
+// groups returns the groups of a route.
+func (c *costs) groups(onGPU []bool) []group {
+	all := c.w.group(onGPU)
+	if c.parts != nil {
+		all = c.parts.apart(all, onGPU, c.words[0])
+	}
+	return all
 }
 
 // group returns what a group takes if its stages take what they take alone.
@@ -184,7 +206,8 @@ func (c *costs) group(g *group, t taken) (sum float64) {
 		for _, t := range hosted {
 			bytes += 4 * c.words[t]
 		}
-		sum += c.launch + c.moves.seconds(g.list.transfers(), bytes)
+		calls := c.calls[c.w.order[g.first]] // each part is launched, and its tensors are moved
+		sum += float64(calls) * (c.launch + c.moves.seconds(g.list.transfers(), bytes/calls))
 	}
 	return sum
 }
@@ -193,7 +216,7 @@ func (c *costs) group(g *group, t taken) (sum float64) {
 // stages, because a list was measured as a whole.
 func (c *costs) seconds(r Route) float64 {
 	t := c.take(r)
-	groups := c.w.group(t.onGPU)
+	groups := c.groups(t.onGPU)
 	sum := c.besides + c.deriving(groups)
 	for _, g := range groups {
 		alone, seconds := 0.0, 0.0

@@ -30,6 +30,7 @@ func (p *Pipeline) plan() error {
 	}
 	c, err := p.costs(p.lengths, p.calls)
 	if err != nil {
+		p.planned = nil
 		return err
 	}
 	if !c.hasGPU() {
@@ -158,6 +159,8 @@ func apart(a, b []int) (most float64) {
 func (p *Pipeline) leave(reason string) {
 	if p.route != nil {
 		p.forgetPlans()
+	} else if p.parts != nil {
+		p.parts.used = false
 	}
 	p.routes++
 	p.route, p.groups, p.reason = nil, p.w.groupsOfOne(), reason

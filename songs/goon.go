@@ -39,8 +39,9 @@ func (p *Pipeline) GoOn(from *Pipeline) error {
 	p.calls, p.ready = from.calls, false
 	p.memory.forgetRows()
 	p.forgetGrown()
-	if from.last == nil {
+	if from.last == nil { // nothing came before, or it was computed in parts, of which the next call reads nothing
 		p.Reset()
+		p.calls = from.calls
 		return nil
 	}
 	p.last = append(p.last[:0], from.last...)

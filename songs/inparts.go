@@ -12,7 +12,7 @@ import (
 // surround the input, and the stages of frames compute each frame from its elements alone. So they go over the input part by part, and
 // the stages of rest then compute what depends on all frames.
 type inParts struct {
-	frames, rest *Graph // have the graph's stages under the same names; an output of frames is the only input of rest
+	frames, rest *Graph // have the graph's stages under the same names; the first output of frames is the only input of rest
 	length, hop  int    // elements of a frame, and from a frame to the next
 	each         []int  // elements of a frame, by output of frames
 }
@@ -75,7 +75,7 @@ func newParts(b *kernels.Backends, d *dispatch.Dispatcher, p *Pipeline) (s *part
 func (s *parts) run(x []float32) (done bool, err error) {
 	s.used = false
 	n := s.count(len(x))
-	if len(x) == 0 || n <= min(s.onProcessor, s.onGPU) {
+	if n <= min(s.onProcessor, s.onGPU) {
 		return false, nil
 	}
 	if err := s.plan(len(x)); err != nil {
@@ -131,8 +131,12 @@ func partOf(frames, most int) int {
 	return (frames + parts - 1) / parts
 }
 
-// calls returns the shape of a stage's calls in a call of the whole, and how many there are. l is the layout of the whole.
+// calls returns the shape of a stage's calls in a call of the whole, and how many there are, by parts that are as long as on a GPU or
+// not. l is the layout of the whole.
 func (s *parts) calls(l *layout, i int, onGPU bool) (kernels.Shape, int) {
+	if s == nil {
+		return l.shapes[i], 1
+	}
 	most, at := s.onProcessor, slices.Index(s.stages, i)
 	if onGPU {
 		most = s.onGPU
@@ -196,11 +200,16 @@ func (s *parts) floats(output string) []float32 {
 	return s.rest.Floats(output)
 }
 
+// anyOnGPU reports whether one of the stages is on a GPU, so that parts are as long as there.
+func (s *parts) anyOnGPU(onGPU []bool) bool {
+	return slices.ContainsFunc(s.stages, func(i int) bool { return onGPU[i] })
+}
+
 // apart returns the groups of a route in calls with inputs of so many elements. A list has no stages of both pipelines if the call is
 // computed in parts.
 func (s *parts) apart(all []group, onGPU []bool, elements int) (divided []group) {
 	most := s.onProcessor
-	if slices.ContainsFunc(s.stages, func(i int) bool { return onGPU[i] }) {
+	if s.anyOnGPU(onGPU) {
 		most = s.onGPU
 	}
 	if s.count(elements) <= most {

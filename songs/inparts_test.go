@@ -89,6 +89,12 @@ func TestPartsFollowWhatWasMeasured(t *testing.T) {
 			t.Errorf("chosen is %v, want %v: %s", got, route, p.Explain())
 		}
 	}
+	if err := p.FollowPlan(Best, len(x)); err != nil {
+		t.Fatal(err)
+	}
+	if how := p.Explain(); p.Chosen() != nil || strings.Contains(how, "stft") {
+		t.Errorf("before a call by a new plan: %v, %s", p.Chosen(), how)
+	}
 	if err := p.FollowPlan(Stages, len(x)); err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +104,87 @@ func TestPartsFollowWhatWasMeasured(t *testing.T) {
 	if got := p.Chosen(); slices.Equal(got, route) || slices.Contains(got, "") {
 		t.Errorf("each stage as the dispatcher chooses: %v", got)
 	}
+}
+
+// What was measured while all frames were timed at once does not count for long inputs.
+func TestPartsAreARevision(t *testing.T) {
+	p, err := New(nil, must(AnalysisGraph(smallAnalysis)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	route := &calibration.Route{Implementations: slices.Repeat([]string{"go"}, 10)}
+	for _, test := range []struct {
+		frames    int
+		revisions []calibration.StageRevision
+		want      bool
+	}{{512, nil, true}, {513, nil, false}, {513, p.Revisions(), true}} {
+		elements, err := p.Elements(32 * (test.frames - 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &calibration.PipelineLength{Elements: elements, Revisions: p.Revisions(), Parts: []calibration.Part{{Name: "stft", Implementation: "go", MedianSeconds: 1, PredictedSeconds: 1}}}
+		if test.revisions == nil {
+			l.Revisions = slices.DeleteFunc(l.Revisions, func(r calibration.StageRevision) bool { return r.Implementation == inPartsName })
+		}
+		if doubt := p.doubt(l, route); (doubt == "") != test.want || (len(p.believed(l)) == 1) != test.want {
+			t.Errorf("%d frames: %q, %d parts; want it to count: %v", test.frames, doubt, len(p.believed(l)), test.want)
+		}
+	}
+}
+
+// A call that fails in the middle of its parts did not happen. What failed is forgotten with the route, and calls go on in another
+// pipeline.
+func TestPartsThatFail(t *testing.T) {
+	b, c := countedBackends(t, false)
+	g := must(AnalysisGraph(smallAnalysis))
+	p, err := NewOn(b, nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.parts.onProcessor, p.parts.onGPU = 10, 10
+	x := kernels.GeneratedInput().Samples[:32*40]
+	if err := p.Follow(append(onEmulator(b, g)[:4:4], "go", "go", "go", "go", "go", "go")); err != nil {
+		t.Fatal(err)
+	}
+	run := func() {
+		t.Helper()
+		if err := p.Run(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	want := slices.Clone(p.Floats("chroma"))
+	c.fails = true
+	if run(); !p.Failed() {
+		t.Error("a list fails in parts, and nobody knows")
+	}
+	if e := kernels.RelativeError(p.Floats("chroma"), widenedTo64(want)); !(e <= 1e-5) {
+		t.Errorf("by the stages instead: an error of %g", e)
+	}
+	if err := p.Follow(slices.Repeat(Route{"go"}, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if p.Failed() {
+		t.Error("the failure outlives the route")
+	}
+	run()
+	other, err := NewOn(b, nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.GoOn(p); err != nil || other.Calls() != p.Calls() || p.Calls() == 0 {
+		t.Errorf("%d calls go on as %d, %v", p.Calls(), other.Calls(), err)
+	}
+}
+
+func widenedTo64(x []float32) (wide []float64) {
+	for _, v := range x {
+		wide = append(wide, float64(v))
+	}
+	return wide
 }
 
 // A forecast has as many calls of a stage as there are parts.
@@ -116,6 +203,12 @@ func TestForecastOfParts(t *testing.T) {
 		}
 		if got := c.onCPU[1][0].alone / (1e-15 * bins * bins); math.Abs(got-want) > 1e-6*want {
 			t.Errorf("%d frames: power takes %g units, want %g", frames, got, want)
+		}
+		// Beside a stage on the GPU, all frames are one part.
+		c.onGPU[0] = []cost{{"gpu", 1, 1, 1}}
+		beside := c.take(append(Route{"gpu"}, slices.Repeat(Route{"go"}, 9)...))
+		if got, want := beside.alone[1]/(1e-15*bins*bins), float64(frames*frames); math.Abs(got-want) > 1e-6*want || beside.seconds[1] != beside.alone[1] {
+			t.Errorf("%d frames: power takes %g units beside a GPU, want %g", frames, got, want)
 		}
 	}
 	l, err := p.arranged([]int{32 * 40}, 0)

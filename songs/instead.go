@@ -183,7 +183,7 @@ func (e *exercise) forecast(implementation string, elements []int) (seconds floa
 	if slices.ContainsFunc(e.stages, func(i int) bool { return t.alone[i] <= 0 }) {
 		return 0, false
 	}
-	for _, g := range w.group(t.onGPU) {
+	for _, g := range c.groups(t.onGPU) {
 		if slices.Contains(e.stages, w.order[g.first]) {
 			seconds += c.group(&g, t)
 		}

@@ -211,11 +211,7 @@ func (p *Pipeline) Parts(r Route, took map[string]float64, calls int, elements .
 	}
 	c := newCosts(p.backends, p.dispatcher, l, p.parts, &measured{})
 	t := c.take(r)
-	groups := p.w.group(t.onGPU)
-	if p.parts != nil {
-		groups = p.parts.apart(groups, t.onGPU, elements[0])
-	}
-	for _, g := range groups {
+	for _, g := range c.groups(t.onGPU) {
 		stages := p.w.order[g.first:g.end]
 		var names []string
 		for _, i := range stages {

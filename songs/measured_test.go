@@ -113,11 +113,11 @@ func TestForecastByParts(t *testing.T) {
 // on the processor have nothing in common.
 func TestForecastBySide(t *testing.T) {
 	m := measured{lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 0)}, at: math.Log(1000)}
-	processor := []cost{{"go", 1, 0}, {"go-parallel", 1, 0}}
+	processor := []cost{{"go", 1, 0, 1}, {"go-parallel", 1, 0, 1}}
 	if got := m.stage("a", processor, 1); math.Abs(got-2) > 1e-9 {
 		t.Errorf("beside go on the processor: %g s, want 2", got)
 	}
-	if got := m.stage("a", []cost{{"cuda", 3, 0}}, 0); got != 3 {
+	if got := m.stage("a", []cost{{"cuda", 3, 0, 3}}, 0); got != 3 {
 		t.Errorf("on a GPU: %g s, want 3 as predicted", got)
 	}
 }
@@ -222,14 +222,14 @@ func TestForecastOfList(t *testing.T) {
 	if c.w, err = chain().wire(); err != nil {
 		t.Fatal(err)
 	}
-	c.words = make([]int, len(c.w.tensors))
+	c.words, c.calls = make([]int, len(c.w.tensors)), []int{1, 1, 1}
 	for range 3 {
-		c.onCPU, c.onGPU = append(c.onCPU, nil), append(c.onGPU, []cost{{"cuda", 1, 4}})
+		c.onCPU, c.onGPU = append(c.onCPU, nil), append(c.onGPU, []cost{{"cuda", 1, 4, 1}})
 	}
 	if got := c.seconds(Route{"cuda", "cuda", "cuda"}); got != 4*(3+3) {
 		t.Errorf("%g s, want 24", got)
 	}
-	c.onCPU[1] = []cost{{"go", 1, 2}}
+	c.onCPU[1] = []cost{{"go", 1, 2, 1}}
 	if got := c.seconds(Route{"cuda", "go", "cuda"}); got != 4*(3+1)+2+4*(3+1) {
 		t.Errorf("with a stage between: %g s, want 34", got)
 	}

@@ -347,9 +347,6 @@ func (p *Pipeline) Reset() {
 	p.calls, p.last, p.ready = 0, nil, false
 	p.memory.reset()
 	p.forgetGrown()
-	if p.parts != nil {
-		p.parts.used = false
-	}
 }
 
 // forgetGrown makes the lists take the rows of earlier calls from the memory of the pipeline.
@@ -369,6 +366,7 @@ func (p *Pipeline) Close() {
 	p.Reset()
 	p.memory.close()
 	if s := p.parts; s != nil {
+		s.used = false
 		s.frames.Close()
 		s.rest.Close()
 		s.padded, s.joined = nil, make([][]float32, len(s.each))
@@ -389,4 +387,9 @@ func (p *Pipeline) forgetPlans() {
 		}
 	}
 	clear(p.broken)
+	if s := p.parts; s != nil { // they follow the route
+		s.used = false
+		s.frames.forgetPlans()
+		s.rest.forgetPlans()
+	}
 }

@@ -18,7 +18,23 @@ func (p *Pipeline) Revisions() (all []calibration.StageRevision) {
 			}
 		}
 	}
+	if p.parts != nil {
+		all = append(all, calibration.StageRevision{Stage: p.parts.frames.names[0], Implementation: inPartsName, Revision: inPartsRevision})
+	}
 	return all
+}
+
+// How long inputs are computed has a revision too, which stands for an implementation of the first stage. Without it, all frames were
+// timed at once.
+const (
+	inPartsName     = "in-parts"
+	inPartsRevision = 1
+)
+
+// isOtherwise reports whether calls of a measured length are computed in another way now.
+func (p *Pipeline) isOtherwise(l *calibration.PipelineLength) bool {
+	s := p.parts
+	return s != nil && len(l.Elements) > 0 && s.count(l.Elements[0]) > partOnProcessor && l.RevisionOf(s.frames.names[0], inPartsName) != inPartsRevision
 }
 
 // implementations returns the implementations of a stage.
@@ -57,6 +73,10 @@ func (p *Pipeline) doubt(l *calibration.PipelineLength, r *calibration.Route) st
 			return ""
 		}
 	}
+	if p.isOtherwise(l) {
+		return fmt.Sprintf("; what was measured at %v elements does not count, because such inputs are computed in parts since (calibrate --pipelines measures again)",
+			l.Elements[:len(p.w.Inputs)])
+	}
 	for i, name := range r.Implementations {
 		if changed := p.changed(l, i, name); changed != "" {
 			return fmt.Sprintf("; what was measured at %v elements does not count, because %s of stage %s has changed since (calibrate --pipelines measures again)",
@@ -68,6 +88,9 @@ func (p *Pipeline) doubt(l *calibration.PipelineLength, r *calibration.Route) st
 
 // believed returns the parts of a measured length without those of implementations that have changed since.
 func (p *Pipeline) believed(l *calibration.PipelineLength) []calibration.Part {
+	if p.isOtherwise(l) {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(l.Parts), func(part calibration.Part) bool {
 		i := slices.Index(p.names, part.Name)
 		return part.Implementation != "" && i >= 0 && p.changed(l, i, part.Implementation) != ""

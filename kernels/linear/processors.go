@@ -25,12 +25,12 @@ type own struct {
 // InGo returns a layer on one core. Its Run takes shapes and data as [Op] declares them; other operations compute a layer
 // by it too. The same holds for the functions below.
 func InGo(p Params) kernels.Runner {
-	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewSerial()}
+	return own{p, gemm.PackWhole(p.Transposed, p.In, p.Out), gemm.NewSerial()}
 }
 
 // InParallel returns a layer on a pool.
 func InParallel(p Params, workers *pool.Pool) kernels.Runner {
-	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewParallel(workers)}
+	return own{p, gemm.PackWhole(p.Transposed, p.In, p.Out), gemm.NewParallel(workers)}
 }
 
 // Run computes a call.

@@ -35,7 +35,7 @@ type worker struct {
 }
 
 func newOwn(p Params, workers int) *own {
-	o := &own{params: p, a: gemm.Pack(p.A, p.In, p.Rank), b: gemm.PackPart(p.scaledB(), p.Rank, p.Out), workers: make([]worker, workers)}
+	o := &own{params: p, a: gemm.Pack(p.A, p.In, p.Rank), b: gemm.Pack(p.scaledB(), p.Rank, p.Out), workers: make([]worker, workers)}
 	for i := range o.workers {
 		o.workers[i] = worker{gemm.NewSerial(), make([]float32, mostRows*p.Rank)}
 	}

@@ -16,7 +16,7 @@
 //
 // The error of the first two grows with the square of mean ÷ standard deviation. Their bounds, 5·10⁻⁴, 2·10⁻⁴ and 5·10⁻⁵,
 // hold for groups whose mean is at most 64 standard deviations, and sweeps measure such groups. The plan's SetMaxError says
-// which error a program accepts. Layer norm is by Welford.
+// which error a program accepts. Layer norm is by Welford, and by the definition where Apple's vDSP computes it.
 //
 // The package keeps no running statistics. The usual steps are NewLayer or NewGroup, once, and Apply.
 package norm

@@ -121,21 +121,21 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// The second round has the best routes of the first one, and those that the dispatcher forecasts which knows the first round.
-func TestTwoRounds(t *testing.T) {
+// The last round has the best routes of the one before, and those that the dispatcher forecasts which knows that round.
+func TestBestRoutesGoOn(t *testing.T) {
 	d, g := gains(t)
 	sessions := []Session{{g, "short", "song.wav", [][][]float32{{make([]float32, 6400)}}}, {g, "long", "song.wav", [][][]float32{{make([]float32, 64000)}}}}
 	o := sweeps.Options{Budget: 4 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}}
 	var known []calibration.Pipeline
 	all, err := Measure(t.Context(), kernels.Here(), d, sessions, o, func(p []calibration.Pipeline) (*dispatch.Dispatcher, error) {
 		known = p
-		return nil, nil // forecasts nothing, so that only routes of the first round have names
+		return nil, nil // forecasts nothing, so that only routes of the round before have names
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(known) != 1 || known[0].Lengths[0].Audio != "song.wav" {
-		t.Fatalf("the first round knows %+v", known)
+		t.Fatalf("the round before knows %+v", known)
 	}
 	for i, m := range all {
 		at := slices.IndexFunc(known[0].Lengths, func(l calibration.PipelineLength) bool { return l.Elements[0] == len(sessions[i].Calls[0][0]) })
@@ -145,7 +145,7 @@ func TestTwoRounds(t *testing.T) {
 		first := known[0].Lengths[at]
 		for _, best := range first.Routes[:min(2, len(first.Routes))] {
 			if !slices.ContainsFunc(m.Routes, func(r calibration.Route) bool { return slices.Equal(r.Implementations, best.Implementations) }) {
-				t.Errorf("%s: %v was among the best of the first round, and is not in the second one: %+v", m.Length, best.Implementations, m.Routes)
+				t.Errorf("%s: %v was among the best of the round before, and is not in the last one: %+v", m.Length, best.Implementations, m.Routes)
 			}
 		}
 	}

@@ -111,9 +111,9 @@ func (m *Measured) best() (all []songs.Entrant) {
 }
 
 // remember adds what an earlier round measured: the parts that this one has not, because a route that proved slow is not measured again.
-// If this round measured nothing, the earlier one counts.
+// If the budget was too short for this round, the earlier one counts.
 func (m *Measured) remember(earlier *Measured) {
-	if m.Why != "" && earlier.Why == "" {
+	if m.Why == TooShort && earlier.Why == "" {
 		*m = *earlier
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -77,6 +78,7 @@ type Guard struct {
 	known     bool          // usual has been seen in the stream
 	processor time.Duration // of a callback on the processor
 	probed    time.Duration // when it was last tried
+	change    sync.Mutex    // of changes
 	changes   []Change
 }
 
@@ -109,7 +111,10 @@ func (g *Guard) Away() Cause { return Cause(g.away.Load()) }
 // begin forgets the calls of another run. usual is what a callback takes on the idle GPU, and processor what it takes there.
 func (g *Guard) begin(usual, processor time.Duration) {
 	g.usual, g.processor = usual, processor
-	g.changes, g.read, g.known, g.probed = nil, g.calls.Load(), false, 0
+	g.change.Lock()
+	g.changes = nil
+	g.change.Unlock()
+	g.read, g.known, g.probed = g.calls.Load(), false, 0
 	g.missed.Store(false)
 	g.lost.Store(false)
 	g.away.Store(0)
@@ -236,12 +241,21 @@ func (g *Guard) set(c Cause, present bool, at time.Duration) {
 	default:
 		return
 	}
+	g.change.Lock()
 	if len(g.changes) < mostChanges {
 		g.changes = append(g.changes, Change{at.Seconds(), c.String(), present})
 	}
+	g.change.Unlock()
 	if c == Memory && present {
 		g.askForMemory()
 	}
+}
+
+// until returns the changes until now.
+func (g *Guard) until() []Change {
+	g.change.Lock()
+	defer g.change.Unlock()
+	return slices.Clone(g.changes)
 }
 
 // askForMemory makes the dispatcher ask for memory.

@@ -198,6 +198,29 @@ func TestCallsThatNeverReturn(t *testing.T) {
 	}
 }
 
+// A run ends although a look at the machine does not.
+func TestLooksThatNeverReturn(t *testing.T) {
+	b, _ := emulated(t)
+	var looking atomic.Bool
+	forever := make(chan struct{})
+	defer close(forever)
+	g := NewGuard(nil, func() host.Condition {
+		looking.Store(true)
+		<-forever
+		return cool
+	})
+	r, err := Run(t.Context(), Options{Backends: b, Source: testSource(t), Seconds: 1, Streams: 1, Routes: []songs.Entrant{onEmulator}, Spare: onGo(Serial), Guard: g,
+		Every: time.Millisecond})
+	if err != nil || r.Interrupted || !looking.Load() || len(r.Changes) > 0 {
+		t.Errorf("%+v, %v, looked %v", r, err, looking.Load())
+	}
+	k := &keeper{callback: &callback{}, over: make(chan struct{})}
+	close(k.over)
+	if _, err := k.probe(); !errors.Is(err, errEnded) {
+		t.Errorf("a probe after the last block: %v", err)
+	}
+}
+
 // impatient is a clock for several goroutines, by which a stuck GPU is late at once, and nothing else is.
 type impatient struct {
 	at    atomic.Int64

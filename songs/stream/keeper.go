@@ -13,6 +13,7 @@ type keeper struct {
 	guard    *Guard
 	streams  int
 	retired  []retired
+	over     chan struct{} // is closed when the blocks are over; nil where nobody waits for that
 
 	failing  time.Duration // when the GPU began to fail; 0 while it works
 	reopened int           // how often its device was opened anew
@@ -52,6 +53,9 @@ type retired struct {
 func (k *keeper) step() {
 	now := k.callback.clock.now() - k.callback.start
 	k.guard.look(now, k.probe)
+	if k.isOver() { // a probe may have taken so long that nobody waits for it
+		return
+	}
 	k.reopen(now)
 	away := k.guard.Away()
 	for _, s := range k.callback.slots {
@@ -63,6 +67,10 @@ func (k *keeper) step() {
 			k.retired = append(k.retired, retired{p, k.callback.done.Load()})
 		case p == nil && away == 0:
 			next, err := k.player(s.Entrant, k.streams)
+			if err == nil && k.isOver() {
+				next.close()
+				return
+			}
 			if err != nil {
 				if k.ended() == nil {
 					k.guard.failed()
@@ -96,14 +104,28 @@ func (k *keeper) release() {
 	}
 }
 
-// probe computes a callback on the GPU, and returns what it took.
-func (k *keeper) probe() (time.Duration, error) {
+// isOver reports whether the blocks are over.
+func (k *keeper) isOver() bool {
+	select {
+	case <-k.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// probe computes a callback on the GPU, and returns what it took. What it finds out when the blocks are over says nothing of them.
+func (k *keeper) probe() (took time.Duration, err error) {
 	for _, s := range k.callback.slots {
 		if s.OnGPU {
-			return k.time(s.Entrant)
+			took, err = k.time(s.Entrant)
+			break
 		}
 	}
-	return 0, nil
+	if k.isOver() {
+		return 0, errEnded
+	}
+	return took, err
 }
 
 // time returns what a callback by a route takes, on a player of its own.

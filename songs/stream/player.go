@@ -87,7 +87,7 @@ type machine struct {
 }
 
 // errEnded is wrapped where nothing is prepared any more, because the run has ended.
-var errEnded = errors.New("stream")
+var errEnded = errors.New("stream: the run has ended")
 
 // player prepares a route for so many streams, and warms it up. It fails if the run has ended.
 func (m *machine) player(r songs.Entrant, streams int) (*player, error) {
@@ -95,7 +95,7 @@ func (m *machine) player(r songs.Entrant, streams int) (*player, error) {
 	for range streams {
 		if err := m.ended(); err != nil {
 			p.close()
-			return nil, fmt.Errorf("%w: %w while routes were prepared", errEnded, err)
+			return nil, fmt.Errorf("%w while routes were prepared: %w", errEnded, err)
 		}
 		one, err := songs.NewOn(m.backends, m.dispatcher, m.source.Graph)
 		if err != nil {

@@ -223,7 +223,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	report.WallSeconds = time.Since(began).Seconds()
 	report.add(c, before, used())
 	if o.Guard != nil {
-		report.Changes = o.Guard.changes
+		report.Changes = o.Guard.until()
 	}
 	for _, r := range k.retired {
 		r.closeWithin(lastCall)
@@ -281,9 +281,11 @@ func (o *Options) play(ctx context.Context, c *callback, k *keeper, in *injector
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var ended sync.WaitGroup
-	over := make(chan struct{})
+	over, looked := make(chan struct{}), make(chan struct{})
+	k.over = over
 	if o.Guard != nil && o.after == nil {
-		ended.Go(func() {
+		go func() {
+			defer close(looked)
 			ticks := time.NewTicker(o.Every)
 			defer ticks.Stop()
 			for {
@@ -294,7 +296,9 @@ func (o *Options) play(ctx context.Context, c *callback, k *keeper, in *injector
 					k.step()
 				}
 			}
-		})
+		}()
+	} else {
+		close(looked)
 	}
 	if len(o.Faults) > 0 && o.after == nil {
 		ended.Go(func() { in.run(over) })
@@ -314,6 +318,10 @@ func (o *Options) play(ctx context.Context, c *callback, k *keeper, in *injector
 	})
 	ended.Wait()
 	in.finish()
+	select {
+	case <-looked:
+	case <-time.After(lastCall): // a probe may never return
+	}
 	return float64(played) * float64(o.Source.Block) / o.Source.Rate, played < blocks
 }
 

@@ -30,8 +30,9 @@ const (
 // slim reports whether op(B) is k×n with so few columns that they are multiplied one by one.
 func slim(k, n int) bool { return n <= mostDotColumns && k >= dotTerms }
 
-// Deep reports whether a product has a single row or column and so many terms that dot products are deeper than others.
-func Deep(m, k, n int) bool { return k > dotDepth && (n == 1 || m == 1 && slim(k, n)) }
+// Deep reports whether a product whose B lies as it is has a single row or column and so many terms that its dot products are deeper than
+// others.
+func Deep(m, k, n int) bool { return k > dotDepth && (n == 1 || m == 1 && n <= turn.Rows) }
 
 // dots makes a product one of dot products if it is narrow. The shape of all of C decides, so a division changes no bits.
 func (m *Multiplier) dots(p *product) {

@@ -8,11 +8,11 @@ const (
 	leastLoneColumns = 2 * loneColumns
 )
 
-// Lone reports whether a product with m×n sums is a single row by a packed B.
+// Lone reports whether a product with m×n sums is a single row by a B that [PackWhole] has packed.
 func Lone(m, n int) bool { return m == 1 && n >= leastLoneColumns }
 
-// isLone reports whether the product is lone, and not a part of another one. It mostly waits for B. Kernels then read four panels at a time.
-// The shape of all of C decides, so a division changes no bits.
+// isLone reports whether the product is a single row, and not one of several. It mostly waits for B. Kernels then read four panels at a
+// time. The shape of all of C decides, so a division changes no bits.
 func (p *product) isLone() bool { return p.m == 1 && p.packed != nil && p.packed.lone }
 
 // lone computes columns j to lastJ−1 of a single row. j is a multiple of tileColumns.

@@ -22,7 +22,7 @@ func TestLone(t *testing.T) {
 			kernels.Noise(a, 1)
 			kernels.Noise(b, 2)
 			kernels.Noise(before, 3)
-			lone, part := Pack(b, k, n), PackPart(b, k, n)
+			lone, part := PackWhole(b, k, n), Pack(b, k, n)
 			for _, add := range []bool{false, true} {
 				want := reference(before, a, b, 1, k, n, add)
 				var first []float32
@@ -58,16 +58,46 @@ func TestWhatIsLone(t *testing.T) {
 		rows   int
 		want   bool
 	}{
-		"a row":          {Pack(b, 10, 128), 1, true},
-		"two rows":       {Pack(b, 10, 128), 2, false},
-		"few columns":    {Pack(b, 10, 127), 1, false},
+		"a row":          {PackWhole(b, 10, 128), 1, true},
+		"two rows":       {PackWhole(b, 10, 128), 2, false},
+		"few columns":    {PackWhole(b, 10, 127), 1, false},
+		"one of several": {Pack(b, 10, 200), 1, false},
 		"part of a row":  {PackPart(b, 10, 200), 1, false},
 		"unpacked":       {nil, 1, false},
-		"a slim product": {Pack(b, 100, 12), 1, false},
+		"a slim product": {PackWhole(b, 100, 12), 1, false},
 	} {
 		p := product{m: test.rows, packed: test.packed}
 		if got := p.isLone(); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// Deep products are those whose dot products go on beyond the depth of others.
+func TestDeep(t *testing.T) {
+	for _, s := range []struct {
+		m, k, n int
+		want    bool
+	}{{1, 2000, 1, true}, {50, 2000, 1, true}, {1, 2000, 8, true}, {1, 2000, 9, false}, {2, 2000, 8, false}, {1, 1024, 1, false}} {
+		p := product{c: make([]float32, s.m*s.n), a: make([]float32, s.m*s.k), b: make([]float32, s.k*s.n), m: s.m, k: s.k, n: s.n, alpha: 1}
+		NewSerial().dots(&p)
+		if got := min(p.depth, s.k) > dotDepth; got != s.want || Deep(s.m, s.k, s.n) != s.want {
+			t.Errorf("%+v: deep %v, and Deep says %v", s, got, Deep(s.m, s.k, s.n))
+		}
+	}
+}
+
+// A single row by more terms than are added up at a time.
+func TestDeepDots(t *testing.T) {
+	const k, n = singleDepth + 1000, 5
+	a, b, c := make([]float32, k), make([]float32, k*n), make([]float32, n)
+	kernels.Noise(a, 1)
+	kernels.Noise(b, 2)
+	want := reference(c, a, b, 1, k, n, false)
+	for name, multiplier := range multipliers(t) {
+		multiplier.Compute(Product{C: c, A: a, B: b, M: 1, K: k, N: n, Alpha: 1})
+		if e := kernels.RelativeError(c, want); !(e <= 1e-5) {
+			t.Errorf("%s: an error of %g", name, e)
 		}
 	}
 }

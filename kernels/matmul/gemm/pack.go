@@ -19,15 +19,18 @@ type Packed struct {
 }
 
 // Pack packs the k×n matrix B. It panics if b is shorter than its matrix or a dimension is below 1.
-func Pack(b []float32, k, n int) *Packed {
-	p := pack(b, k, n, slim(k, n))
+func Pack(b []float32, k, n int) *Packed { return pack(b, k, n, slim(k, n)) }
+
+// PackWhole is [Pack] for products that are never some rows of a larger one. A single row then has a kernel of its own, and so has other
+// bits than the same row among others.
+func PackWhole(b []float32, k, n int) *Packed {
+	p := Pack(b, k, n)
 	p.lone = n >= leastLoneColumns
 	return p
 }
 
-// PackPart is [Pack] for some columns of a larger matrix, which begin at a multiple of 16, and for products that are some rows of a
-// larger one. They are never computed as narrow ones, nor as single rows: see [Product]. So the bits do not depend on how a caller
-// divides the larger product.
+// PackPart is [Pack] for some columns of a larger matrix, which begin at a multiple of 16. Their products are never computed as
+// narrow ones: see [Product]. So the bits do not depend on how a caller divides the larger matrix.
 func PackPart(b []float32, k, n int) *Packed { return pack(b, k, n, false) }
 
 func pack(b []float32, k, n int, slim bool) *Packed {
