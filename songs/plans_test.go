@@ -81,6 +81,9 @@ func TestPartsOfAPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		features = append(features, f)
+		if how := a.Explain(); !strings.HasPrefix(how, "analysis: ") || strings.Count(how, "\n") != 11 {
+			t.Errorf("%s: %s", test.plan, how)
+		}
 		if len(f.Chroma) != 521*12 || !slices.Equal(f.Chroma, features[0].Chroma) {
 			t.Errorf("%s: another chroma of %d values", test.plan, len(f.Chroma))
 		}

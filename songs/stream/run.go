@@ -136,8 +136,8 @@ func (o *Options) all() []songs.Entrant {
 }
 
 // Run plays streams. It returns when the audio is over, or when ctx is done: then the report has what was measured until then.
-// Run fails if an option is out of its range, if a route cannot run here, if the streams need more than half of the machine's
-// memory, or if ctx is done before the first block.
+// Run fails if an option is out of its range, if a route cannot run here, if the streams or the notes on faults need more than half of the
+// machine's memory, or if ctx is done before the first block.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -243,8 +243,16 @@ const lastCall = time.Second
 // randomOrder is what shuffles the turns.
 func randomOrder(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x73747265616d)) }
 
-// affordable returns the bytes of one stream by all routes. It fails if so many streams do not fit.
+// affordable returns the bytes of one stream by all routes. It fails if so many streams, or the notes on faults, do not fit.
 func (o *Options) affordable(m *machine) (int64, error) {
+	memory := o.memory
+	if memory == 0 {
+		memory = host.Identify().MemoryBytes
+	}
+	if journal := float64(o.blocks()) * (4*float64(o.Source.Block) + float64(unsafe.Sizeof(noted{})) + 8); len(o.Faults) > 0 && memory > 0 && journal > float64(memory/2) {
+		return 0, fmt.Errorf("stream: %g seconds with faults are written down in %.0f MiB, and half of the memory here is %d MiB (want fewer seconds)",
+			o.Seconds, journal/(1<<20), memory/2>>20)
+	}
 	before := used()
 	var all []*player
 	defer func() {
@@ -260,17 +268,9 @@ func (o *Options) affordable(m *machine) (int64, error) {
 		all = append(all, p)
 	}
 	bytes := max(1, used().heap-before.heap)
-	memory := o.memory
-	if memory == 0 {
-		memory = host.Identify().MemoryBytes
-	}
 	if half := memory / 2; memory > 0 && int64(o.Streams) > half/bytes {
 		return 0, fmt.Errorf("stream: %d streams take %d MiB each, and half of the memory here is %d MiB (want at most %d streams)",
 			o.Streams, bytes>>20+1, half>>20, half/bytes)
-	}
-	if journal := float64(o.blocks()) * (4*float64(o.Source.Block) + float64(unsafe.Sizeof(noted{})) + 8); len(o.Faults) > 0 && memory > 0 && journal > float64(memory/2) {
-		return 0, fmt.Errorf("stream: %g seconds with faults are written down in %.0f MiB, and half of the memory here is %d MiB (want fewer seconds)",
-			o.Seconds, journal/(1<<20), memory/2>>20)
 	}
 	return bytes, nil
 }
