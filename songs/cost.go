@@ -59,8 +59,12 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, parts *par
 		short, calls := parts.calls(l, i, false)
 		var long kernels.Shape
 		long, c.calls[i] = parts.calls(l, i, true)
-		inLong := times(kernels.Caller, long)
-		for _, t := range times(kernels.Caller, short) {
+		inShort := times(kernels.Caller, short)
+		inLong := inShort
+		if long != short {
+			inLong = times(kernels.Caller, long)
+		}
+		for _, t := range inShort {
 			if at := named(inLong, t.Implementation); !t.OnGPU && at >= 0 {
 				seconds := float64(calls) * t.Seconds
 				c.onCPU[i] = append(c.onCPU[i], cost{t.Implementation, seconds, seconds, float64(c.calls[i]) * inLong[at].Seconds})

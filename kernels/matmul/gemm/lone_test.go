@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -130,4 +131,23 @@ func TestSameBitsOfLone(t *testing.T) {
 			t.Errorf("hash %#016x, want %#016x", got, uint64(loneBits))
 		}
 	})
+}
+
+// BenchmarkLone multiplies a row by a packed square matrix, by the kernel for a single row and by tiles. A matrix of zeros that nobody
+// has written would be one page of memory.
+func BenchmarkLone(b *testing.B) {
+	for _, n := range []int{256, 512, 1024, 2048, 3072} {
+		x, w, y := make([]float32, n), make([]float32, n*n), make([]float32, n)
+		kernels.Noise(x, 1)
+		kernels.Noise(w, 2)
+		for name, packed := range map[string]*Packed{"lone": PackWhole(w, n, n), "tiles": Pack(w, n, n)} {
+			m := NewSerial()
+			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
+				b.SetBytes(int64(4 * n * n))
+				for b.Loop() {
+					m.MultiplyPacked(y, x, packed, 1, false)
+				}
+			})
+		}
+	}
 }
