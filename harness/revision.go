@@ -144,9 +144,18 @@ func sameAs(other, set *timings.Set) *timings.Set {
 	return set.Without(set.Changes(other.Revision, nil))
 }
 
-// Declare gives a loaded run cases and spaces of this program. They know which shapes a change concerns: see [Join].
+// Declare gives a loaded run cases and spaces of this program. They know which shapes a change concerns on the machine of the run: see
+// [Join].
 func (r *Run) Declare(cases []kernels.Case, spaces []*kernels.Space) {
-	r.cases, r.Spaces = cases, spaces
+	r.cases, r.Spaces = slices.Clone(cases), nil
+	for i := range r.cases {
+		r.cases[i].Processors = r.Entry.Facts.Cores
+	}
+	for _, s := range spaces {
+		of := *s
+		of.Case.Processors = r.Entry.Facts.Cores
+		r.Spaces = append(r.Spaces, &of)
+	}
 }
 
 // DeclaredAs gives the run the cases and spaces of another one: see [Run.Declare].

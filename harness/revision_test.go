@@ -84,6 +84,23 @@ func TestJoinLeavesOutTimesOfOtherRevisions(t *testing.T) {
 	}
 }
 
+// A loaded run judges changes by the number of processors of its own machine.
+func TestDeclaredProcessors(t *testing.T) {
+	cases, spaces := []kernels.Case{{Name: "sum", Processors: 2}}, []*kernels.Space{{Case: kernels.Case{Name: "product", Processors: 2}}}
+	r, another := shaped(1, 300, 0), shaped(2, 300, 0)
+	r.Entry.Facts.Cores, another.Entry.Facts.Cores = 16, 4
+	r.Declare(cases, spaces)
+	another.DeclaredAs(r)
+	for _, name := range []string{"sum", "product"} {
+		if got := [2]int{r.Declared(name).Processors, another.Declared(name).Processors}; got != [2]int{16, 4} {
+			t.Errorf("%s: cases of %v processors, want 16 and 4", name, got)
+		}
+	}
+	if cases[0].Processors != 2 || spaces[0].Case.Processors != 2 {
+		t.Error("the cases of others have changed")
+	}
+}
+
 // A change that concerns some sizes and shapes leaves the others, which are of the new revision then.
 func TestJoinLeavesOutTimesThatHaveChanged(t *testing.T) {
 	none := func(string) bool { return false }

@@ -104,18 +104,19 @@ type Implementation struct {
 // partly is a change that concerns some shapes only.
 type partly struct {
 	revision int // that the change made
+	least    int // number of logical processors from which on it concerns a machine
 	concerns func(s Shape) bool
 }
 
-// Holds reports whether a call at a shape takes the time that it took at an earlier revision, because no change since then concerns
-// the shape.
-func (i Implementation) Holds(revision int, s Shape) bool {
+// Holds reports whether a call at a shape takes the time that it took at an earlier revision on a machine with so many logical
+// processors, because no change since then concerns both. 0 stands for a machine of which that is not known.
+func (i Implementation) Holds(revision int, s Shape, processors int) bool {
 	if revision > i.Revision {
 		return false
 	}
 	for r := revision + 1; r <= i.Revision; r++ {
 		at := slices.IndexFunc(i.partly, func(p partly) bool { return p.revision == r })
-		if at < 0 || i.partly[at].concerns(s) {
+		if at < 0 || (processors == 0 || processors >= i.partly[at].least) && i.partly[at].concerns(s) {
 			return false
 		}
 	}
@@ -170,6 +171,10 @@ type Case struct {
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 
+	// Processors is the number of logical processors of the machine whose times the case judges: see [Case.Holds]. It is 0 where
+	// that is not known.
+	Processors int
+
 	// Shape returns the shape that a size stands for, where the case is that of a Space, and Axes are the names of its values. Both
 	// are nil for a line.
 	Shape func(size int) []int
@@ -206,7 +211,7 @@ func (c *Case) HoldsAt(implementation string, revision int, values []int) bool {
 }
 
 func (c *Case) holds(implementation string, revision int, s Shape) bool {
-	return slices.ContainsFunc(c.Implementations, func(i Implementation) bool { return i.Name == implementation && i.Holds(revision, s) })
+	return slices.ContainsFunc(c.Implementations, func(i Implementation) bool { return i.Name == implementation && i.Holds(revision, s, c.Processors) })
 }
 
 // Placed returns the case with its data in another placement.

@@ -205,6 +205,11 @@ func Revised[P any](revision int, makers Makers[P], names ...string) Makers[P] {
 // If a revision within is raised later, such as the pool's, RevisedAt panics too. Replace it by [Revised] then, because that change
 // concerns all shapes.
 func RevisedAt[P any](revision int, concerns func(s Shape) bool, makers Makers[P], names ...string) Makers[P] {
+	return RevisedOn(0, revision, concerns, makers, names...)
+}
+
+// RevisedOn is [RevisedAt] for a change that concerns only machines with at least so many logical processors.
+func RevisedOn[P any](processors, revision int, concerns func(s Shape) bool, makers Makers[P], names ...string) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		all := makers(b, op)
 		for i := range all {
@@ -214,7 +219,7 @@ func RevisedAt[P any](revision int, concerns func(s Shape) bool, makers Makers[P
 			if all[i].Revision++; all[i].Revision != revision {
 				panic(fmt.Sprintf("kernels: %s of %s has revision %d, which is declared as %d", all[i].Name, op.Name, all[i].Revision, revision))
 			}
-			all[i].partly = append(all[i].partly, partly{revision, concerns})
+			all[i].partly = append(all[i].partly, partly{revision, processors, concerns})
 		}
 		return all
 	}

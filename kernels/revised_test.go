@@ -29,6 +29,25 @@ func TestRevised(t *testing.T) {
 	}
 }
 
+// A change on machines with many processors leaves what was measured on others.
+func TestRevisedOn(t *testing.T) {
+	line := Line{Axis: Axis{Name: "n", Unit: "elements", Min: 1, Max: 64}, At: func(size int) Shape { return Shape{size} }}
+	op := &Op[struct{}]{Name: "none", Axes: []Axis{line.Axis}, Lines: []Line{line}, By: []Makers[struct{}]{
+		RevisedOn(4, 1, small, Named("go", func(*Backends, struct{}) (Runner, error) { return nil, nil })),
+	}}
+	c := op.Cases(&Backends{})[0]
+	for processors, want := range map[int]bool{0: false, 1: true, 3: true, 4: false, 16: false} {
+		if c.Processors = processors; c.Holds("go", 0, 8) != want || !c.Holds("go", 0, 9) || !c.Holds("go", 1, 8) {
+			t.Errorf("%d processors: a time before the change holds: %v, want %v", processors, c.Holds("go", 0, 8), want)
+		}
+	}
+	two := pool.New(2)
+	defer two.Close()
+	if c := op.Cases(&Backends{Pool: two})[0]; c.Processors != 2 {
+		t.Errorf("a case of two processors is of %d", c.Processors)
+	}
+}
+
 func small(s Shape) bool { return s[0] <= 8 }
 
 // A change of some shapes leaves what was measured at others. A later change of all shapes leaves nothing, and one of other shapes

@@ -121,6 +121,11 @@ func Since(set *timings.Set, changes []timings.Change) *timings.Set {
 		of := maps.Clone(all)
 		maps.DeleteFunc(of, func(size int, _ float64) bool { return !changes[i].Concerns(size) })
 		if len(of) < len(all) { // some times hold
+			for size := range undivided(set, changes[i].Implementation, all) {
+				if changes[i].Concerns(size) {
+					of[size] = 0
+				}
+			}
 			for size := range of {
 				of[size] = 0
 			}

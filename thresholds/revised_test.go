@@ -137,10 +137,19 @@ func TestShapesBeforeARevision(t *testing.T) {
 			t.Errorf("after a change at 2 and 3, shape %d has %v", b.Size, b.Seconds)
 		}
 	}
+	divided := []timings.Change{{Implementation: "go-parallel", Revision: 1, Holds: func(size int) bool { return size < 3 }}}
+	part = Since(set, divided)
+	if sizes := part.Sizes(); !slices.Equal(sizes, []int{1, 2}) {
+		t.Errorf("after a change at 3 and at 4, which was not divided until then, shapes %v are left, want 1 and 2", sizes)
+	}
+	divided[0].Holds = func(size int) bool { return size < 4 }
+	if sizes := Since(set, divided).Sizes(); !slices.Equal(sizes, []int{1, 2, 3}) {
+		t.Errorf("after a change at 4, shapes %v are left, want 1, 2 and 3", sizes)
+	}
 	for name, c := range map[string]struct {
 		changes []timings.Change
 		want    int
-	}{"everywhere": {all, 0}, "at 2 and 3": {some, 0}, "nowhere": {[]timings.Change{{Implementation: "go-parallel", Holds: func(int) bool { return true }}}, 7}} {
+	}{"at a shape that is divided since": {divided, 0}, "everywhere": {all, 0}, "at 2 and 3": {some, 0}, "nowhere": {[]timings.Change{{Implementation: "go-parallel", Holds: func(int) bool { return true }}}, 7}} {
 		set.SetDivides("go-parallel", 7)
 		if got := Since(set, c.changes).Divides["go-parallel"]; got != c.want || set.Divides["go-parallel"] != 7 {
 			t.Errorf("after a change %s, calls are divided from %d on, want %d", name, got, c.want)

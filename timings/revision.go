@@ -37,10 +37,11 @@ type Change struct {
 // Concerns reports whether calls at a size take another time now.
 func (c *Change) Concerns(size int) bool { return c.Holds == nil || !c.Holds(size) }
 
-// ConcernsAny reports whether calls at a size at which the set has timed the implementation take another time now.
+// ConcernsAny reports whether calls at a size at which the set has timed the implementation, or its counterpart in its place, take
+// another time now.
 func (c *Change) ConcernsAny(s *Set) bool {
 	i := slices.Index(s.Implementations, c.Implementation)
-	return i >= 0 && slices.ContainsFunc(s.Blocks, func(b Block) bool { return b.Timed(i) && c.Concerns(b.Size) })
+	return i >= 0 && slices.ContainsFunc(s.Blocks, func(b Block) bool { return c.Concerns(b.Size) && s.TimedAs([]Block{b}, i) >= 0 })
 }
 
 // Changes returns how the implementations of which the set has times have changed until now. now returns the revision of one, and

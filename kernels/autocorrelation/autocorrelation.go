@@ -22,6 +22,8 @@ import (
 	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/fft"
+	"crossover/kernels/fft/transform"
 )
 
 // Params are what all calls of a plan have in common.
@@ -89,7 +91,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 		return 1, max(1, int(math.Round(float64(s[batch])*float64(p.N)/rowLength)))
 	},
-	By: slices.Concat(OnProcessors(func(p Params) Rows {
+	By: slices.Concat(revised(OnProcessors(func(p Params) Rows {
 		return Rows{
 			N:     p.N,
 			Count: func(s *kernels.Shape) int { return s[batch] },
@@ -100,8 +102,18 @@ var Op = kernels.Declare(kernels.Op[Params]{
 				copy(a[0][row*p.N:], lags)
 			},
 		}
-	}), []kernels.Makers[Params]{kernels.KernelText("", appendRows), kernels.VendorFFT("", newVendor)}),
+	})), []kernels.Makers[Params]{kernels.KernelText("", appendRows), kernels.VendorFFT("", newVendor)}),
 })
+
+// revised returns the implementations on the processor with the revision of go-parallel for the rows that it shares otherwise since.
+func revised(makers []kernels.Makers[Params]) []kernels.Makers[Params] {
+	for i := range makers {
+		makers[i] = kernels.RevisedOn(4, 3, func(s kernels.Shape) bool {
+			return transform.SharedSince(s[batch], fft.FastLength(2*s[length]-1))
+		}, makers[i], "go-parallel")
+	}
+	return makers
+}
 
 // Work returns what the autocorrelations of rows of n samples have to do.
 func Work(n, rows int) kernels.Work {

@@ -28,7 +28,7 @@ func TestLongRow(t *testing.T) {
 	for _, name := range []string{"go-parallel", "fftw-parallel"} {
 		for _, i := range Op.CaseOf(kerneltest.Backends(t), Op.Lines[0]).Implementations {
 			if i.Name == name && i.Missing() == nil {
-				kerneltest.Shapes(t, &Op, kerneltest.Backends(t), name, kernels.Shape{100_000, 1}, kernels.Shape{12_345, 2})
+				kerneltest.Shapes(t, &Op, kerneltest.Backends(t), name, kernels.Shape{100_000, 1}, kernels.Shape{12_345, 2}, kernels.Shape{50_000, 6})
 			}
 		}
 	}

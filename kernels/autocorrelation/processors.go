@@ -60,13 +60,13 @@ func (c *correlator) correlate(n int) {
 	c.inverse(c.samples, c.spectrum)
 }
 
-// processor divides the rows among the workers of a pool. If there are fewer rows than workers and the rows are long, the
-// workers share each row instead.
+// processor divides the rows among the workers of a pool, or they share each row.
 type processor struct {
 	Rows
 	pool     *pool.Pool
 	own      []*correlator // one for each worker
 	together *correlator   // nil if a row is not worth dividing
+	most     int           // number of rows that are shared
 	close    func()        // may be nil
 
 	shape kernels.Shape // of the current call
@@ -81,7 +81,7 @@ func newInGo(r Rows, workers *pool.Pool) kernels.Runner {
 	}
 	if workers.Workers() > 1 {
 		if t := transform.NewSplit(points, workers); t != nil {
-			p.together = newCorrelator(points, t.Forward, t.Inverse, 1)
+			p.together, p.most = newCorrelator(points, t.Forward, t.Inverse, 1), transform.MostShared(points, workers.Workers())
 		}
 	}
 	return p
@@ -106,7 +106,7 @@ func newFFTW(r Rows, workers *pool.Pool, threads int) (kernels.Runner, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.together = newCorrelator(points, all.Forward, all.InverseUnscaled, gain)
+		p.together, p.most = newCorrelator(points, all.Forward, all.InverseUnscaled, gain), workers.Workers()-1
 		p.close = func() {
 			one.Close()
 			all.Close()
@@ -130,7 +130,7 @@ func (p *processor) Run(s kernels.Shape, a *kernels.Args) error {
 	p.shape, p.args = s, a
 	count := p.Count(&p.shape)
 	switch {
-	case count < p.pool.Workers() && p.together != nil:
+	case count <= p.most:
 		p.each(p.together, 0, count)
 	case count == 1: // asking the pool would cost a short row a part of its time
 		p.each(p.own[0], 0, count)

@@ -89,24 +89,28 @@ func (r rows) each(t rowTransform, dst, src []float32, lo, hi int) {
 	}
 }
 
-// parallel divides the rows among the workers of a pool. If there are fewer rows than workers and the length allows it, the
-// workers share each row instead.
+// parallel divides the rows among the workers of a pool, or they share each row: see transform.MostShared.
 type parallel struct {
 	rows
 	pool     *pool.Pool
 	own      []rowTransform // one for each worker
 	together rowTransform   // nil if a row is not worth dividing
+	most     int            // number of rows that are shared
 	dst, src []float32
 }
 
 func newParallel(r rows, workers *pool.Pool) kernels.Runner {
-	return &parallel{rows: r, pool: workers, own: r.inGo(workers.Workers()), together: r.divided(workers)}
+	p := &parallel{rows: r, pool: workers, own: r.inGo(workers.Workers()), together: r.divided(workers)}
+	if p.together != nil {
+		p.most = transform.MostShared(r.samples(), workers.Workers())
+	}
+	return p
 }
 
 // Run transforms the rows of a call.
 func (p *parallel) Run(s kernels.Shape, a *kernels.Args) error {
 	count := s[batch]
-	if count < p.pool.Workers() && p.together != nil {
+	if count <= p.most {
 		p.each(p.together, a[0], a[1], 0, count)
 		return nil
 	}

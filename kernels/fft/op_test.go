@@ -26,6 +26,20 @@ func TestInverseOp(t *testing.T) { kerneltest.Run(t, &InverseOp, options) }
 
 func TestComplexOp(t *testing.T) { kerneltest.Run(t, &ComplexOp, options) }
 
+// Workers share few long rows, and each transforms some of many.
+func TestFewLongRows(t *testing.T) {
+	b := &kernels.Backends{Pool: pool.New(4)}
+	defer b.Pool.Close()
+	for _, s := range []kernels.Shape{{1 << 15, 1}, {1 << 15, 2}, {1 << 16, 3}, {100_000, 3}, {100_000, 4}} {
+		kerneltest.Shapes(t, &Op, b, "go-parallel", s)
+		kerneltest.Shapes(t, &ComplexOp, b, "go-parallel", kernels.Shape{s[length] / 2, s[batch]})
+		p := newParallel(of(s[length], s[batch]), b.Pool).(*parallel)
+		if want := map[kernels.Shape]bool{{1 << 15, 1}: true, {100_000, 3}: true}[s] && transform.Splits(); (s[batch] <= p.most) != want {
+			t.Errorf("%d rows of %d samples are shared: %v, want %v", s[batch], s[length], !want, want)
+		}
+	}
+}
+
 // The inverse is not measured, so that no line of the operation has it.
 func TestComplexInverse(t *testing.T) {
 	op := backward()

@@ -25,6 +25,14 @@ func (r rows) words() (out, in int) {
 	return spectrum, signal
 }
 
+// samples returns how many real samples a row has. A complex value counts as two.
+func (r rows) samples() int {
+	if r.complex {
+		return 2 * r.n
+	}
+	return r.n
+}
+
 // tensors returns the tensors of a call of count rows.
 func (r rows) tensors(count int) []kernels.Tensor {
 	spectrum := kernels.Tensor{Name: "X", Type: kernels.Complex64, Dims: []int{count, r.n/2 + 1}}

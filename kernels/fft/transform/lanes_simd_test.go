@@ -67,7 +67,7 @@ func TestSplit(t *testing.T) {
 	}
 	workers := pool.New(4)
 	defer workers.Close()
-	for _, n := range []int{1 << 16, 81920, 96000, 92160, 1 << 17, 78732, 87480, 88200, 139968, 157464, 7 << 14} {
+	for _, n := range []int{1 << 15, 36450, 51030, 1 << 16, 81920, 96000, 92160, 1 << 17, 78732, 87480, 88200, 139968, 157464, 7 << 14} {
 		divided := NewSplit(n, workers)
 		if divided == nil {
 			t.Errorf("n=%d is not split", n)
@@ -98,7 +98,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("n=%d, complex: %v allocations, want 0", h, allocations)
 		}
 	}
-	if NewSplit(1<<15, workers) != nil || NewComplexSplit(1<<14, workers) != nil {
+	if NewSplit(1<<14, workers) != nil || NewComplexSplit(1<<13, workers) != nil {
 		t.Error("a length that is too short is split")
 	}
 	alone := pool.New(1)
@@ -262,7 +262,7 @@ func TestSplitLengths(t *testing.T) {
 	defer few.Close()
 	defer many.Close()
 	for n, want := range map[int][2]bool{ // by few workers, and by many
-		64000: {false, false}, 65536: {false, true}, 65537: {false, false}, 65610: {false, true}, 78732: {false, true},
+		32000: {false, false}, 32768: {false, true}, 51030: {false, true}, 51032: {false, false}, 65536: {false, true}, 65537: {false, false}, 65610: {false, true}, 78732: {false, true},
 		87480: {false, true}, 100000: {false, true}, 112500: {true, true}, 139968: {true, true}, 150000: {true, true},
 		150001: {false, false}, 729000: {true, true}, 729014: {false, false},
 	} {

@@ -5,11 +5,12 @@ package transform
 import "crossover/pool"
 
 // From these numbers of real samples on, several cores are faster than one, although they must be woken three or four times
-// for a transform. Sixteen cores of a Xeon are 2.2 times as fast as one at parallelLength. Two cores of an EPYC take 1.3 to
-// 1.4 times as long as one at parallelLength, and 1.1 times as long at 96 000 and 108 000 samples. They are 1.1 to 1.2 times
-// as fast at 116 640 to 135 000 samples, and 1.6 times at 262 144. A complex value counts as two samples.
+// for a transform. Sixteen and four cores of a Xeon take 0.84 and 0.97 times as long as one at parallelLength, 0.75 and 0.83 times
+// at 44 100 samples, and 0.60 and 0.36 times at 65 536. At 24 000 samples both take 1.8 times as long. Two cores of an EPYC take 1.3
+// to 1.4 times as long as one at 65 536 samples, and 1.1 times as long at 96 000 and 108 000. They are 1.1 to 1.2 times as fast at
+// 116 640 to 135 000 samples, and 1.6 times at 262 144. A complex value counts as two samples.
 const (
-	parallelLength    = 1 << 16
+	parallelLength    = 1 << 15
 	parallelLengthFew = 112_000 // with at most fewWorkers
 	fewWorkers        = 3
 )

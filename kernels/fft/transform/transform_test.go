@@ -35,6 +35,25 @@ func shortLengths() []int {
 	return lengths
 }
 
+// Few long rows are shared. What has changed since all fewer than the workers were is what SharedSince says.
+func TestMostShared(t *testing.T) {
+	for _, c := range [][3]int{{1 << 14, 16, 0}, {1 << 15, 16, 1}, {100_000, 16, 3}, {1 << 20, 16, 6}, {1 << 20, 4, 3}, {1 << 20, 1, 0}, {112_000, 3, 2}} {
+		if got := MostShared(c[0], c[1]); got != c[2] {
+			t.Errorf("%d workers share %d rows of %d samples, want %d", c[1], got, c[0], c[2])
+		}
+	}
+	const workers = 16
+	for _, n := range []int{1 << 14, 1<<15 - 2, 1 << 15, 50_000, 1<<16 - 2, 1 << 16, 1 << 17, 1 << 20} {
+		for count := 1; count < workers; count++ {
+			before, now := n >= 1<<16, count <= MostShared(n, workers)
+			if SharedSince(count, n) != (before != now) {
+				t.Errorf("%d rows of %d samples: shared %v before and %v now, and it is said that this has changed: %v", count, n, before, now,
+					SharedSince(count, n))
+			}
+		}
+	}
+}
+
 func TestRealAgainstDefinition(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
