@@ -42,6 +42,9 @@ func (p AnalysisParams) withDefaults() AnalysisParams {
 // the tempo in frames; and beats, the frames of the beats, of which there are as many as beats.count says. Frame f is centred
 // at sample f·Hop, and there are 1 + samples/Hop frames. The spectra of a long recording are computed part by part. AnalysisGraph
 // fails if a parameter is out of its range.
+//
+// Tempo and beats follow the onset strength, as librosa's beat_track does if it is given one. Given samples alone, beat_track
+// takes the median over the bands in place of their mean, and some of its beats are a frame away.
 func AnalysisGraph(p AnalysisParams) (*Graph, error) {
 	p = p.withDefaults()
 	spectra, err := p.spectra(false)

@@ -19,6 +19,82 @@ func librosa[T float32 | float64 | int64](t *testing.T, operation, name string) 
 	return kerneltest.ReadArchived[T](t, filepath.Join("..", "kernels", operation, "testdata", "librosa.npz"), name)
 }
 
+// found is what librosa finds in a signal. Its matrices are row-major, with a row for each frame that is kept.
+type found struct {
+	frames              int   // of the signal
+	kept                []int // frames of mfcc, chroma and onset
+	mfcc, chroma, onset []float32
+	keptLags            []int // frames of tempogram
+	tempogram           []float32
+	tempo               float64
+	beats               []int64
+}
+
+// compare compares features with what librosa found.
+func (want found) compare(t *testing.T, name string, f Features) {
+	t.Helper()
+	for _, matrix := range []struct {
+		name      string
+		got, want []float32
+		kept      []int
+		columns   int
+		differ    func(got, want []float32) float64
+		allowed   float64
+	}{
+		{"mfcc", f.MFCC, want.mfcc, want.kept, 20, relative, 1e-5},
+		{"chroma", f.Chroma, want.chroma, want.kept, 12, relative, 1e-5},
+		{"onset", f.Onsets, want.onset, want.kept, 1, relative, 1e-4},
+		{"tempogram", f.Tempogram, want.tempogram, want.keptLags, 384, greatest, 1e-4},
+	} {
+		if len(matrix.got) != want.frames*matrix.columns || len(matrix.want) != len(matrix.kept)*matrix.columns {
+			t.Fatalf("%s: %s has %d values of %d frames, and librosa's has %d of %d frames", name, matrix.name, len(matrix.got), want.frames,
+				len(matrix.want), len(matrix.kept))
+		}
+		if e := matrix.differ(rows(matrix.got, matrix.columns, matrix.kept), matrix.want); !(e <= matrix.allowed) {
+			t.Errorf("%s: %s differs by %.2g, want at most %g", name, matrix.name, e, matrix.allowed)
+		}
+	}
+	if !(math.Abs(f.Tempo-want.tempo) <= 1e-9*want.tempo) {
+		t.Errorf("%s: %v beats a minute, want %v", name, f.Tempo, want.tempo)
+	}
+	if !slices.EqualFunc(f.Beats, want.beats, func(got uint32, want int64) bool { return int64(got) == want }) {
+		t.Errorf("%s: beats %v, want %v", name, f.Beats, want.beats)
+	}
+}
+
+// rows returns the given rows of a row-major matrix.
+func rows(matrix []float32, columns int, kept []int) (of []float32) {
+	for _, row := range kept {
+		of = append(of, matrix[row*columns:][:columns]...)
+	}
+	return of
+}
+
+// transposed returns the transpose of a matrix of so many columns.
+func transposed[T float32 | float64](matrix []T, columns int) []float32 {
+	of, count := make([]float32, len(matrix)), len(matrix)/columns
+	for i, v := range matrix {
+		of[i%columns*count+i/columns] = float32(v)
+	}
+	return of
+}
+
+// greatest returns the greatest difference of a value of two tensors.
+func greatest(got, want []float32) (d float64) {
+	for i, v := range want {
+		d = max(d, math.Abs(float64(got[i])-float64(v)))
+	}
+	return d
+}
+
+// every returns every step-th of n frames.
+func every(step, n int) (frames []int) {
+	for f := 0; f < n; f += step {
+		frames = append(frames, f)
+	}
+	return frames
+}
+
 // newTestAnalysis returns an analysis that ends with the test.
 func newTestAnalysis(t *testing.T, p AnalysisParams) *Analysis {
 	t.Helper()
@@ -35,68 +111,41 @@ func inPartsOf(a *Analysis, most int) {
 	a.pipeline.parts.onProcessor, a.pipeline.parts.onGPU = most, most
 }
 
+// parted are ways to divide a recording, by the most frames of a part. The second is that of a program without a GPU.
+var parted = []struct {
+	name string
+	most int
+}{{"whole", partOnGPU}, {"in parts", partOnProcessor}, {"in parts of 50 frames", 50}, {"in parts of a frame", 1}}
+
 // TestLibrosa compares the analysis of librosa's signal with librosa's results, whole and in parts.
 func TestLibrosa(t *testing.T) {
 	signal := kerneltest.Signal(5 * kerneltest.SignalRate)
-	for _, test := range []struct {
-		name string
-		most int
-	}{{"whole", partOnGPU}, {"in parts of 50 frames", 50}, {"in parts of a frame", 1}} {
-		a := newTestAnalysis(t, AnalysisParams{SampleRate: 22050})
-		inPartsOf(a, test.most)
+	frames := 1 + len(signal)/512
+	want := found{
+		frames:   frames,
+		kept:     every(1, frames),
+		mfcc:     transposed(librosa[float32](t, "mfcc", "mfcc_20"), frames),
+		chroma:   librosa[float32](t, "chroma", "chroma_12"), // frame by frame in the file
+		onset:    librosa[float32](t, "onset", "onset_strength"),
+		keptLags: every(8, frames),
+		tempo:    librosa[float64](t, "tempogram", "tempo")[0],
+		beats:    librosa[int64](t, "beats", "beat_frames"),
+	}
+	want.tempogram = transposed(librosa[float64](t, "tempogram", "tempogram_384"), len(want.keptLags))
+	for _, way := range parted {
+		a := newTestAnalysis(t, AnalysisParams{SampleRate: kerneltest.SignalRate})
+		inPartsOf(a, way.most)
 		f, err := a.Run(signal)
 		if err != nil {
 			t.Fatal(err)
 		}
-		frames := a.Frames(len(signal))
-		for _, matrix := range []struct {
-			name    string
-			got     []float32
-			want    []float32
-			turned  bool // as librosa has it
-			allowed float64
-		}{
-			{"mfcc", f.MFCC, librosa[float32](t, "mfcc", "mfcc_20"), true, 1e-5},
-			{"chroma", f.Chroma, librosa[float32](t, "chroma", "chroma_12"), false, 1e-5},
-			{"onset", f.Onsets, librosa[float32](t, "onset", "onset_strength"), false, 1e-4},
-		} {
-			want := make([]float64, len(matrix.want))
-			for i, v := range matrix.want {
-				if matrix.turned {
-					i = i%frames*(len(want)/frames) + i/frames
-				}
-				want[i] = float64(v)
-			}
-			if len(matrix.got) != len(want) {
-				t.Fatalf("%s: %s has %d values, want %d", test.name, matrix.name, len(matrix.got), len(want))
-			}
-			if e := kernels.RelativeError(matrix.got, want); !(e <= matrix.allowed) {
-				t.Errorf("%s: %s has a relative error of %.2g", test.name, matrix.name, e)
-			}
-		}
-		const window, kept = 384, 8 // every eighth frame of librosa's tempogram is kept
-		lags := librosa[float64](t, "tempogram", "tempogram_384")
-		columns := len(lags) / window
-		for i, want := range lags {
-			if got := float64(f.Tempogram[i%columns*kept*window+i/columns]); !(math.Abs(got-want) <= 1e-4) {
-				t.Fatalf("%s: the tempogram of frame %d has %v at lag %d, want %v", test.name, i%columns*kept, got, i/columns, want)
-			}
-		}
-		if want := librosa[float64](t, "tempogram", "tempo")[0]; math.Abs(f.Tempo-want) > 1e-9*want {
-			t.Errorf("%s: %v beats a minute, want %v", test.name, f.Tempo, want)
-		}
-		var want []uint32
-		for _, n := range librosa[int64](t, "beats", "beat_frames") {
-			want = append(want, uint32(n))
-		}
-		if !slices.Equal(f.Beats, want) {
-			t.Errorf("%s: beats %v, want %v", test.name, f.Beats, want)
-		}
+		want.compare(t, way.name, f)
 	}
 }
 
-// A recording that was read from a file, as a program analyses it.
-func TestRecording(t *testing.T) {
+// TestLibrosaOnRecording compares the analysis of a recording, and of a song of four minutes made from it, with librosa's
+// results, whole and in parts. lab/librosa/recording.py writes them.
+func TestLibrosaOnRecording(t *testing.T) {
 	recording, err := audio.ReadWAV("../../shared/audio/music_22050.wav")
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip(err)
@@ -104,13 +153,35 @@ func TestRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newTestAnalysis(t, AnalysisParams{SampleRate: recording.SampleRate})
-	f, err := a.Run(recording.Samples)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !(f.Tempo > 30 && f.Tempo < 320) || len(f.Beats) < 2 || !slices.IsSorted(f.Beats) {
-		t.Errorf("%v beats a minute, beats %v", f.Tempo, f.Beats)
+	const archive = "testdata/recording.npz"
+	copies := kerneltest.ReadArchived[int64](t, archive, "song_copies")[0]
+	for _, signal := range []struct {
+		name    string
+		samples []float32
+	}{{"recording", recording.Samples}, {"song", slices.Repeat(recording.Samples, int(copies))}} {
+		read := func(name string) []float32 { return kerneltest.ReadArchived[float32](t, archive, signal.name+"_"+name) }
+		frames := func(name string) (kept []int) {
+			for _, f := range kerneltest.ReadArchived[int64](t, archive, signal.name+"_"+name) {
+				kept = append(kept, int(f))
+			}
+			return kept
+		}
+		want := found{
+			kept: frames("frames"), mfcc: read("mfcc"), chroma: read("chroma"), onset: read("onset"),
+			keptLags: frames("tempogram_frames"), tempogram: read("tempogram"),
+			tempo: kerneltest.ReadArchived[float64](t, archive, signal.name+"_tempo")[0],
+			beats: kerneltest.ReadArchived[int64](t, archive, signal.name+"_beats"),
+		}
+		want.frames = 1 + want.kept[len(want.kept)-1] // the last one is kept
+		for _, way := range parted {
+			a := newTestAnalysis(t, AnalysisParams{SampleRate: recording.SampleRate})
+			inPartsOf(a, way.most)
+			f, err := a.Run(signal.samples)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want.compare(t, signal.name+" "+way.name, f)
+		}
 	}
 }
 
