@@ -61,3 +61,15 @@ func TestCallsTellWhetherTheyAreDivided(t *testing.T) {
 		}
 	}
 }
+
+// Rows of few values take some time too. FewInRow says of which shapes that decides.
+func TestRowsPerMicrosecond(t *testing.T) {
+	for columns, want := range map[int]float64{1: 16, 255: 16, 256: 16, 512: 8, 8192: 0.5} {
+		if got := RowsPerMicrosecond(columns, 4096); got != want {
+			t.Errorf("%g rows of %d values in a microsecond, want %g", got, columns, want)
+		}
+		if got := FewInRow(2, columns, 4096); got != (columns < 256) || FewInRow(1, columns, 4096) {
+			t.Errorf("rows of %d values are divided otherwise: %v, and a single one: %v", columns, got, FewInRow(1, columns, 4096))
+		}
+	}
+}

@@ -151,12 +151,15 @@ var GroupProgram = kernels.NewProgram(NewGroup, func(plan *GroupPlan, _ kernels.
 
 // overGroups returns a variant of group norm in Go, one group at a time.
 func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
-	return kernels.Revised(1, kernels.LoopNamed("go/"+variant, "go-parallel/"+variant, func(p GroupParams, _ int) (kernels.Loop, error) {
+	few := func(s kernels.Shape) bool {
+		return kernels.FewInRow(s[batch]*measuredGroups, s[channels]/measuredGroups*s[length], AboutAMicrosecond)
+	}
+	return kernels.RevisedAt(4, few, kernels.Revised(1, kernels.LoopNamed("go/"+variant, "go-parallel/"+variant, func(p GroupParams, _ int) (kernels.Loop, error) {
 		l, perGroup := fastest(), len(p.Weights)/p.Groups
 		return kernels.Loop{
 			Rows: func(s *kernels.Shape) int { return s[batch] * p.Groups },
 			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-				return p.Grain(rows, aboutAMicrosecond/(float64(perGroup)*float64(s[length])), 1)
+				return p.Grain(rows, kernels.RowsPerMicrosecond(perGroup*s[length], AboutAMicrosecond), 1)
 			},
 			Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 				n := s[length]
@@ -171,7 +174,7 @@ func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
 				}
 			},
 		}, nil
-	}))
+	})), "go-parallel/"+variant)
 }
 
 // groupsOnGPU returns a variant of group norm on a GPU. The states of long groups are read once for a threadgroup.

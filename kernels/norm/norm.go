@@ -36,8 +36,8 @@ import (
 
 const epsilon = 1e-5
 
-// aboutAMicrosecond is how many values a core normalises in that time.
-const aboutAMicrosecond = 4096
+// AboutAMicrosecond is how many values of rows a core normalises in that time.
+const AboutAMicrosecond = 4096
 
 // LayerParams are what all calls of a plan of layer norm have in common.
 type LayerParams struct {
@@ -75,7 +75,7 @@ var Layer = kernels.Declare(kernels.Op[LayerParams]{
 		return kernels.Work{Bytes: 8*n + 8*float64(s[columns]), Flops: 8 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
 	By: []kernels.Makers[LayerParams]{
-		kernels.Revised(1, kernels.OverRows(newLayer)),
+		kernels.RevisedAt(4, func(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], AboutAMicrosecond) }, kernels.Revised(1, kernels.OverRows(newLayer)), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLayer)),
 		kernels.KernelText("", appendLayer),
 	},
@@ -101,7 +101,7 @@ var LayerProgram = kernels.RowProgram(NewLayer)
 
 func newLayer(p LayerParams, _ int) (kernels.Loop, error) {
 	l := fastest()
-	return kernels.RowLoop(len(p.Weights), aboutAMicrosecond, func(dst, src []float32) {
+	return kernels.RowLoop(len(p.Weights), AboutAMicrosecond, func(dst, src []float32) {
 		mean, variance := welford(&l, src)
 		l.perColumn(dst, src, p.Weights, p.Bias, float32(mean), factor(variance))
 	}), nil
@@ -130,7 +130,7 @@ func appendLayer(b *gpu.Builder, p LayerParams, s kernels.Shape, t []*gpu.Buffer
 // NewRMS returns the RMS norm of rows in Go, which package rmsnorm declares. It keeps the weights.
 func NewRMS(weights []float32) kernels.Loop {
 	l := fastest()
-	return kernels.RowLoop(len(weights), aboutAMicrosecond, func(dst, src []float32) {
+	return kernels.RowLoop(len(weights), AboutAMicrosecond, func(dst, src []float32) {
 		var squares float64
 		for lo := 0; lo < len(src); lo += block {
 			_, q := l.sums(src[lo:min(lo+block, len(src))], 0)

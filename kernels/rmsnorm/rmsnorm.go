@@ -54,7 +54,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8*n + 4*float64(s[columns]), Flops: 4 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Revised(1, kernels.OverRows(newLoop)),
+		kernels.RevisedAt(4, func(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], norm.AboutAMicrosecond) }, kernels.Revised(1, kernels.OverRows(newLoop)), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
 		kernels.KernelText("", appendRows),
 	},

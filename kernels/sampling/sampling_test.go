@@ -266,19 +266,29 @@ func TestShortRowsAreDivided(t *testing.T) {
 	if pool.Shared().Workers() == 1 {
 		t.Skip("a pool of one worker divides nothing")
 	}
-	for count, want := range map[int]bool{16: false, 400: true} {
-		p := kerneltest.Plans(t, &Greedy, GreedyParams{32})["go-parallel"]
-		x := make([]float32, 32*count)
-		kernels.Noise(x, 1)
-		before := pool.Shared().Divided()
+	for _, c := range []struct {
+		rows, columns, k int // 0 for greedy
+		want             bool
+	}{{16, 32, 0, false}, {400, 32, 0, true}, {4, 300, 2, false}, {13, 1351, 40, true}, {18, 300, 5, true}} {
+		b, words := &kernels.Backends{Pool: pool.Shared()}, kernels.Shape{c.rows, c.columns, c.k}
+		problem := Greedy.Problem(b, words, kernels.Caller, kernels.Input{})
+		if c.k > 0 {
+			problem = TopK.Problem(b, words, kernels.Caller, kernels.Input{})
+		}
+		call, err := problem.Bind("go-parallel")
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := call.Divided()
 		for range 3 {
-			if err := p.Run(kernels.Shape{count, 32}, kernels.Args{make([]float32, count), x}); err != nil {
+			if err := call.Run(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if divided := pool.Shared().Divided() > before; divided != want {
-			t.Errorf("%d rows of 32 columns are divided: %t, want %t", count, divided, want)
+		if divided := call.Divided() > before; divided != c.want {
+			t.Errorf("%d rows of %d columns, of which %d are kept, are divided: %t, want %t", c.rows, c.columns, c.k, divided, c.want)
 		}
+		call.Release()
 	}
 }
 

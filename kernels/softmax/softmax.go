@@ -59,7 +59,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8 * n, Flops: flops * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.OverRows(newLoop),
+		kernels.RevisedAt(3, func(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], leastChunk) }, kernels.OverRows(newLoop), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
 		kernels.KernelText("", appendRows),
 	},
