@@ -155,7 +155,8 @@ func TestTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if times.Kernel != 1 || times.Busy <= 0 || times.Span < times.Busy || times.Wall < times.Span || times.Encode <= 0 {
+		if times.Kernel != 1 || times.Busy <= 0 || times.Gaps != 0 || times.Span < times.Busy || resident && times.Span != times.Busy ||
+			times.Wall < times.Encode+times.Span || times.Encode <= 0 {
 			t.Errorf("resident %v: %+v", resident, times)
 		}
 	}

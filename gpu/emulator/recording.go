@@ -74,16 +74,21 @@ func (r *recording) Wait() (gpu.Times, error) {
 		return gpu.Times{}, fmt.Errorf("emulator: %w", gpu.ErrLost)
 	}
 	var t gpu.Times
-	begin := time.Now()
+	var begin, kernelEnd time.Time // of the first command, and of the last kernel
 	for i := range r.commands {
-		c := &r.commands[i]
+		c, start := &r.commands[i], time.Now()
+		if i == 0 {
+			begin = start
+		}
 		if c.Kind == gpu.Copy {
 			if err := runCopy(c); err != nil {
 				return gpu.Times{}, err
 			}
 			continue
 		}
-		start := time.Now()
+		if t.Kernel > 0 {
+			t.Gaps += start.Sub(kernelEnd)
+		}
 		if err := d.dispatch(r.launches[i], c); err != nil {
 			if d.sticky {
 				d.lost = true
@@ -91,16 +96,21 @@ func (r *recording) Wait() (gpu.Times, error) {
 			}
 			return gpu.Times{}, err
 		}
-		t.Busy += time.Since(start) + 1
+		kernelEnd = time.Now()
+		t.Busy += kernelEnd.Sub(start)
 		t.Kernel++
 	}
 	if !r.timed {
 		return gpu.Times{}, nil
 	}
+	end := kernelEnd
+	if n := len(r.commands); n > 0 && r.commands[n-1].Kind == gpu.Copy {
+		end = time.Now()
+	}
+	t.Busy += time.Duration(t.Kernel) // a kernel takes some time, however coarse the clock is
+	t.Span = max(end.Sub(begin), t.Busy+t.Gaps)
 	t.Encode = r.encode
-	t.Span = time.Since(begin) + t.Busy/1000 + 1
-	t.Gaps = max(t.Span-t.Busy, 0)
-	t.Wall = t.Encode + max(time.Since(r.submitted), t.Span)
+	t.Wall = max(time.Since(r.submitted), t.Encode+t.Span)
 	return t, nil
 }
 
