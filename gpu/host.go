@@ -40,6 +40,7 @@ func (p *Plan) Call(data [][]float32) error { return p.call(data, nil) }
 // CallTimes says where the time of a call went, as the host saw it.
 type CallTimes struct {
 	In, Out time.Duration // copying inputs to where the device or its transfers begin, and outputs from where they end
+	Moved   int64         // bytes that the call carries between host and device: see Transfers
 	// Times are those of the submission between the two. Transfers are part of its Span, except in a call of large data, whose
 	// transfers overlap with copies and count to In and Out.
 	Times
@@ -47,7 +48,7 @@ type CallTimes struct {
 
 // CallTimed is Call, and says where the time went. Taking the device's account of the time may itself cost a little time.
 func (p *Plan) CallTimed(data [][]float32) (CallTimes, error) {
-	var t CallTimes
+	t := CallTimes{Moved: p.transfers}
 	err := p.call(data, &t)
 	return t, err
 }

@@ -91,14 +91,25 @@ func (l *launch[P]) Run(s Shape, a *Args) error {
 	return p.Call(a[:p.tensors])
 }
 
+// runTimed is Run, and writes to t where the time went.
+func (l *launch[P]) runTimed(s Shape, a *Args, t *gpu.CallTimes) error {
+	p, err := l.plans.For(s, l.plan)
+	if err != nil {
+		return err
+	}
+	*t, err = p.CallTimed(a[:p.tensors])
+	return err
+}
+
 // Close gives the device's memory back.
 func (l *launch[P]) Close() { l.plans.Close() }
 
 // gpuRunner is a runner on a GPU. A sweep uses the launch plan itself to overlap calls, to time them by the device, and to
-// compute on data that lie on the device already.
+// compute on data that lie on the device already. [Plan.RunTimed] uses runTimed.
 type gpuRunner interface {
 	Runner
 	ready(s Shape) (*launchPlan, error)
+	runTimed(s Shape, a *Args, t *gpu.CallTimes) error
 }
 
 // ready returns the launch plan of a shape.

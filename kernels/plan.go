@@ -73,7 +73,8 @@ type Plan[P any] struct {
 	// because that would take as long as a small call.
 	running bool
 	args    Args
-	placed  Placement // of the data of the last call
+	times   *gpu.CallTimes // where a GPU writes what the current call takes; nil unless somebody asks
+	placed  Placement      // of the data of the last call
 
 	maxError float64 // that a call accepts; 0 for the operation's tolerance
 	leftOut  uint64  // implementations that may err by more, a bit each
@@ -235,6 +236,14 @@ func (p *Plan[P]) inexact(s Shape) error {
 // [ErrRefused], the implementation is passed over for this call, and nothing is reported. A plan remembers the last few
 // refused shapes, and does not try them again until Retry. Run fails if every implementation fails, or if none can run here.
 func (p *Plan[P]) Run(s Shape, a Args) error { return p.run(s, &a) }
+
+// RunTimed is [Plan.Run], and writes to t where the time of the call went if a GPU computed it. Otherwise t is then zero. Taking
+// the device's account of the time may itself cost a little time.
+func (p *Plan[P]) RunTimed(s Shape, a Args, t *gpu.CallTimes) error {
+	p.times = t
+	defer func() { p.times = nil }()
+	return p.run(s, &a)
+}
 
 // apart are two tensors of a call whose data do not overlap, as indexes of [Op].IO. The first is an output. If inPlace is set,
 // both may be the same data.
@@ -425,12 +434,24 @@ func (p *Plan[P]) runBy(i int, s Shape) error {
 		return fmt.Errorf("%s: no implementation can run here", p.op.Name)
 	}
 	p.ran = i
-	if r := p.held.runners[i]; r != nil {
-		return r.Run(s, &p.args)
+	r := p.held.runners[i]
+	if r == nil {
+		var err error
+		if r, err = p.runner(i); err != nil {
+			return err
+		}
 	}
-	r, err := p.runner(i)
-	if err != nil {
-		return err
+	if p.times != nil {
+		return p.runTimed(r, s)
+	}
+	return r.Run(s, &p.args)
+}
+
+// runTimed runs a runner, and writes to p.times where the time went, which is nothing if it runs on the processor.
+func (p *Plan[P]) runTimed(r Runner, s Shape) error {
+	*p.times = gpu.CallTimes{} // or what an implementation left that has failed
+	if g, onGPU := r.(gpuRunner); onGPU {
+		return g.runTimed(s, &p.args, p.times)
 	}
 	return r.Run(s, &p.args)
 }

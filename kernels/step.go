@@ -43,6 +43,8 @@ type Step interface {
 // StepPlan is a [Plan] without the type of its parameters.
 type StepPlan interface {
 	Run(s Shape, a Args) error
+	// RunTimed is Run, and says where the time of a call on a GPU went: see [Plan.RunTimed].
+	RunTimed(s Shape, a Args, t *gpu.CallTimes) error
 	Explain(s Shape) dispatch.Explanation
 	// Ran returns the implementation that computed the last call, or "" if there was none or it failed.
 	Ran() string

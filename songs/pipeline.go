@@ -297,7 +297,11 @@ func (p *Pipeline) runPlan(i int) (err error) {
 			p.plans[i] = step.Plan(p.backends, p.dispatcher)
 		}
 	}
-	if err = p.plans[i].Run(p.layout.shapes[i], p.args(i)); err == nil {
+	r := p.recorder
+	if r == nil {
+		return p.plans[i].Run(p.layout.shapes[i], p.args(i))
+	}
+	if err = p.plans[i].RunTimed(p.layout.shapes[i], p.args(i), &r.times); err == nil {
 		p.recordStage(i, begin)
 	}
 	return err

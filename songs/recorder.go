@@ -14,6 +14,7 @@ type Recorder struct {
 
 	begin time.Time // of the call
 	spans []profiles.Span
+	times gpu.CallTimes // of the last stage alone; zero unless a GPU computed it
 }
 
 // Call runs a call, and returns its spans and how many seconds it took. call may run several pipelines. The spans are valid until
@@ -71,7 +72,7 @@ func (m mark) end() {
 }
 
 // Record makes the pipeline record the spans of later calls in r. A nil r ends that. Without a recorder, a call does not look at
-// a clock, and allocates nothing for spans. With one, the kernels of a list are timed by the device, which may cost a little time.
+// a clock, and allocates nothing for spans. With one, what runs on a GPU is timed by the device, which may cost a little time.
 func (p *Pipeline) Record(r *Recorder) {
 	p.recorder = r
 	if p.parts != nil {
@@ -105,18 +106,25 @@ type recorded struct {
 	work           profiles.Work
 }
 
-// recordStage records the i-th stage.
+// recordStage records the i-th stage, which its plan has computed. If a GPU did, the recorder has the times.
 func (p *Pipeline) recordStage(i int, begin float64) {
 	r := p.recorder
-	if r == nil {
-		return
-	}
 	end, of := r.now(), &p.recorded[i]
 	if name := p.plans[i].Ran(); of.implementation != name || of.shape != p.layout.shapes[i] {
 		*of = recorded{p.layout.shapes[i], name, p.placeOf(i, name), work(p.layout.steps[i].Work(p.layout.shapes[i], name))}
 	}
-	r.spans = append(r.spans, profiles.Span{Name: p.names[i], Stages: p.names[i : i+1 : i+1], Place: of.place,
-		Implementation: of.implementation, Begin: begin, End: end, Work: of.work})
+	s := profiles.Span{Name: p.names[i], Stages: p.names[i : i+1 : i+1], Place: of.place,
+		Implementation: of.implementation, Begin: begin, End: end, Work: of.work}
+	if of.place == profiles.GPU {
+		s.Device = deviceOf(&r.times)
+	}
+	r.spans = append(r.spans, s)
+}
+
+// deviceOf returns where the time of a call on a GPU went.
+func deviceOf(t *gpu.CallTimes) *profiles.Device {
+	return &profiles.Device{In: t.In.Seconds(), Launch: t.Encode.Seconds(), Wait: max(0, t.Wall-t.Encode).Seconds(), Out: t.Out.Seconds(),
+		Span: t.Span.Seconds(), Busy: t.Busy.Seconds(), Gaps: t.Gaps.Seconds(), Kernels: t.Kernel, Moved: float64(t.Moved)}
 }
 
 // placeOf returns where an implementation of a stage runs.
@@ -132,13 +140,7 @@ func (p *Pipeline) placeOf(i int, name string) profiles.Place {
 // recordList records a list of kernels.
 func (p *Pipeline) recordList(l *list, begin float64, t *gpu.CallTimes) {
 	r := p.recorder
-	if r == nil {
-		return
-	}
-	s := profiles.Span{Place: profiles.GPU, Begin: begin, End: r.now(), Device: &profiles.Device{
-		In: t.In.Seconds(), Launch: t.Encode.Seconds(), Wait: max(0, t.Wall-t.Encode).Seconds(), Out: t.Out.Seconds(),
-		Span: t.Span.Seconds(), Busy: t.Busy.Seconds(), Gaps: t.Gaps.Seconds(), Kernels: t.Kernel, Moved: float64(l.plan.Transfers()),
-	}}
+	s := profiles.Span{Place: profiles.GPU, Begin: begin, End: r.now(), Device: deviceOf(t)}
 	for k, i := range l.stages {
 		s.Stages = append(s.Stages, p.w.Stages[i].Name)
 		of := work(l.steps[k].Work(p.layout.shapes[i], p.route[i]))

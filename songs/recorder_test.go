@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"crossover/dispatch"
+	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
@@ -106,6 +109,159 @@ func TestSpansOfLists(t *testing.T) {
 			t.Errorf("the list moves %g bytes, and its stages %g", list.Work.Bytes, sum)
 		}
 		p.Close()
+	}
+}
+
+// aloneOn returns a pipeline of a small analysis whose stages are computed one by one, each on the GPU if it can be.
+func aloneOn(t *testing.T, b *kernels.Backends, implementation string) *Pipeline {
+	t.Helper()
+	g := must(AnalysisGraph(AnalysisParams{SampleRate: 8000, NFFT: 64, Hop: 32, Bands: 8, Coefficients: 5, Window: 32}))
+	p := must2(NewOn(b, dispatch.Always(implementation), g))
+	t.Cleanup(p.Close)
+	if err := p.Follow(make(Route, len(g.Stages))); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A stage alone on a GPU is divided as a list is: the device tells of each.
+func TestSpansOfStagesAloneOnAGPU(t *testing.T) {
+	for _, unified := range []bool{false, true} {
+		b := kerneltest.Backends(t, emulator.Unified(unified))
+		if len(b.GPUs) == 0 {
+			t.Skip("there is no GPU")
+		}
+		spans := spansOf(t, aloneOn(t, b, kerneltest.GPUName), kernels.GeneratedInput().Samples[:600])
+		if got := strings.ReplaceAll(spanNames(spans), "@gpu", ""); got != "stft|power|mel|chroma|decibels|mfcc|onset|tempogram|tempo|beats" {
+			t.Fatalf("spans %s, want each stage on the GPU", got)
+		}
+		for _, s := range spans {
+			const rounding, emulated = 1e-12, 1.01 // the emulator makes times a little longer than they were
+			d := s.Device
+			if d == nil || d.Launch <= 0 || d.Wait <= 0 {
+				t.Fatalf("unified %v: the device's account of %s is %+v", unified, s.Name, d)
+			}
+			if parts := d.In + d.Launch + d.Wait + d.Out; parts > emulated*s.Seconds() {
+				t.Errorf("unified %v: the parts of %s take %g s, and the stage %g s", unified, s.Name, parts, s.Seconds())
+			}
+			if s.Implementation != kerneltest.GPUName || !slices.Equal(s.Stages, []string{s.Name}) {
+				t.Errorf("%s is recorded as %+v", s.Name, s)
+			}
+			if !kerneltest.Emulated(s.Implementation) {
+				continue // a real one may tell less
+			}
+			if d.Kernels < 1 || d.Busy <= 0 || d.Span < d.Busy+d.Gaps-rounding || d.Wait < d.Span-rounding {
+				t.Errorf("unified %v: the device's account of %s is %+v", unified, s.Name, d)
+			}
+			if moved := d.Moved > 0; moved == unified {
+				t.Errorf("unified %v: %g bytes are moved for %s", unified, d.Moved, s.Name)
+			}
+			if d.Transfers() > rounding && unified {
+				t.Errorf("in unified memory, transfers for %s take %g s", s.Name, d.Transfers())
+			}
+		}
+		if !kerneltest.Emulated(kerneltest.GPUName) {
+			continue
+		}
+		// The parts of all stages, as a profile divides them, are what the host saw.
+		var all profiles.Builder
+		all.Add(spans, spans[len(spans)-1].End)
+		for i, st := range all.Profile().Stages {
+			o, ok := st.Overheads()
+			if !ok {
+				t.Fatalf("%s is not divided", st.Name)
+			}
+			d := spans[i].Device
+			if sum, want := o.Launch[0]+o.Copies[0]+o.Wait[0]+o.Kernels[0], d.In+d.Launch+d.Wait+d.Out; math.Abs(sum-want) > 1e-9 {
+				t.Errorf("unified %v: launch, copies, wait and kernels of %s take %g s, want %g", unified, st.Name, sum, want)
+			}
+		}
+	}
+}
+
+// What the device tells of a stage alone is recorded as of a list of that stage.
+func TestAStageAloneIsDividedAsAList(t *testing.T) {
+	b, c := countedBackends(t, false)
+	const ms = time.Millisecond
+	c.tells = gpu.Times{Encode: 2 * ms, Wall: 62 * ms, Span: 50 * ms, Busy: 30 * ms, Gaps: 5 * ms, Kernel: 3}
+	x := kernels.GeneratedInput().Samples[:600]
+	told := map[string]*profiles.Device{}
+	alone, listed := aloneOn(t, b, "cuda"), aloneOn(t, b, "go")
+	route := make(Route, len(listed.names))
+	route[0] = "cuda" // a list of one stage
+	if err := listed.Follow(route); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*Pipeline{"alone": alone, "list": listed} {
+		var r Recorder
+		p.Record(&r)
+		spans, _, err := r.Call(func() error { return p.Run(x) })
+		if err != nil || spans[0].Name != "stft" || spans[0].Device == nil {
+			t.Fatalf("%s: spans %s (%v), want a stft that is divided", name, spanNames(spans), err)
+		}
+		told[name] = spans[0].Device
+		told[name].In, told[name].Out = 0, 0 // which the host's clock says
+	}
+	want := profiles.Device{Launch: 2e-3, Wait: 60e-3, Span: 50e-3, Busy: 30e-3, Gaps: 5e-3, Kernels: 3, Moved: told["list"].Moved}
+	for name, got := range told {
+		if *got != want || got.Moved < 4*600 {
+			t.Errorf("%s: %+v, want %+v and the input moved", name, *got, want)
+		}
+	}
+}
+
+// The GPU times stages alone while somebody records, and neither before nor after. Without a recorder no call allocates.
+func TestStagesAloneAreTimedForARecorder(t *testing.T) {
+	b, c := countedBackends(t, false)
+	p := aloneOn(t, b, "cuda")
+	x := kernels.GeneratedInput().Samples[:600]
+	run := func() error { return p.Run(x) }
+	var r Recorder
+	for _, by := range []*Recorder{nil, &r, nil} {
+		p.Record(by)
+		for range 3 {
+			call := run
+			if by != nil {
+				call = func() error { _, _, err := r.Call(run); return err }
+			}
+			c.take()
+			if err := call(); err != nil {
+				t.Fatal(err)
+			}
+			got, want := c.take(), 0
+			if by != nil {
+				want = len(p.names)
+			}
+			if got.timed != want || got.waited < len(p.names) {
+				t.Errorf("recorded %v: %d of %d submissions are timed, want %d", by != nil, got.timed, got.submitted, want)
+			}
+		}
+		if by != nil {
+			continue
+		}
+		if n := testing.AllocsPerRun(10, func() { _ = run() }); n != 0 && !emulator.Racing() {
+			t.Errorf("a warm call of stages alone on a GPU allocates %v times", n)
+		}
+	}
+}
+
+// A stage that its GPU fails is one of the processor, and is not divided.
+func TestAStageWhoseGPUFails(t *testing.T) {
+	b, c := countedBackends(t, false)
+	p := aloneOn(t, b, "cuda")
+	x := kernels.GeneratedInput().Samples[:600]
+	var r Recorder
+	p.Record(&r)
+	for _, fails := range []bool{false, true} {
+		c.fails = fails
+		spans, _, err := r.Call(func() error { return p.Run(x) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := spans[0]
+		if (first.Device == nil) != fails || (first.Place == profiles.Processor) != fails || spans[1].Device == nil {
+			t.Errorf("the first stage fails %v: %+v, and then %+v", fails, first, spans[1])
+		}
 	}
 }
 

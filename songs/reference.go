@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"crossover/dispatch"
+	"crossover/gpu"
 	"crossover/kernels"
 )
 
@@ -30,6 +31,12 @@ func (r referencePlan) Run(s kernels.Shape, a kernels.Args) error {
 		}
 	}
 	return nil
+}
+
+// RunTimed is Run, because no GPU computes a reference.
+func (r referencePlan) RunTimed(s kernels.Shape, a kernels.Args, t *gpu.CallTimes) error {
+	*t = gpu.CallTimes{}
+	return r.Run(s, a)
 }
 
 func (r referencePlan) Explain(kernels.Shape) dispatch.Explanation {

@@ -19,12 +19,13 @@ type counted struct {
 	gpu.Driver
 	mu sync.Mutex
 	counts
-	fails bool // the next submission, once
+	fails bool      // the next submission, once
+	tells gpu.Times // of each timed submission, in place of the emulator's times; zero for those
 }
 
 // counts are what a driver was asked for.
 type counts struct {
-	compiled, allocated, recorded, submitted, waited int
+	compiled, allocated, recorded, submitted, timed, waited int
 
 	bytes int // that submissions have copied between host and device
 }
@@ -69,6 +70,7 @@ type countedRecording struct {
 	gpu.Recording
 	by    *counted
 	bytes int
+	timed bool
 }
 
 func (r *countedRecording) Submit(timed bool) error {
@@ -76,17 +78,25 @@ func (r *countedRecording) Submit(timed bool) error {
 	r.by.count(func(c *counts) {
 		c.submitted++
 		c.bytes += r.bytes
+		if timed {
+			c.timed++
+		}
 		fails, r.by.fails = r.by.fails, false
 	})
 	if fails {
 		return fmt.Errorf("no luck: %w", gpu.ErrOutOfMemory)
 	}
+	r.timed = timed
 	return r.Recording.Submit(timed)
 }
 
 func (r *countedRecording) Wait() (gpu.Times, error) {
 	r.by.count(func(c *counts) { c.waited++ })
-	return r.Recording.Wait()
+	t, err := r.Recording.Wait()
+	if told := r.by.tells; err == nil && r.timed && told != (gpu.Times{}) {
+		t = told
+	}
+	return t, err
 }
 
 // countedBackends returns backends with an emulated GPU that is counted.
