@@ -58,6 +58,19 @@ func TestWordsOfAGantt(t *testing.T) {
 	}
 }
 
+// A stage alone on a GPU is drawn as a list is: launch, wait and kernels, and copies in a lane of their own.
+func TestWordsOfAStageAlone(t *testing.T) {
+	p := profiled("stages", 1)
+	p.Median = p.Median[1:] // without the move
+	p.Median[0].Name, p.Median[0].Stages = "stft", []string{"stft"}
+	said := wordsOn(Gantt(p, nil))
+	for _, want := range []string{"processor|", "GPU|", "copies|", "|stft|", "|launch|", "|wait|"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the chart lacks %q: %s", want, said)
+		}
+	}
+}
+
 func TestWordsOfStageBars(t *testing.T) {
 	said := wordsOn(stageChart())
 	for _, want := range []string{"What the stages of analysis take, before and after", "before", "6.12 ms → 4.08 ms, 0.67×",

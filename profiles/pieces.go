@@ -7,8 +7,9 @@ type Piece struct {
 	Begin, End float64 // seconds from the beginning of the call
 }
 
-// Pieces divides a span by place. A stage and a move are one piece. A list of kernels is copies, launch and wait on the host, and
-// transfers and kernels on the device, as far as they take time. The pieces of a place do not overlap.
+// Pieces divides a span by place. A stage on the processor and a move are one piece. A list of kernels and a stage alone on a GPU
+// are copies, launch and wait on the host, and transfers and kernels on the device, as far as they take time. The pieces of a
+// place do not overlap.
 //
 // Device and host have no clock in common. The device's pieces end with the wait. Its transfers come first, though some of them
 // carry results and follow the kernels: the device tells only how long they take together.

@@ -54,7 +54,7 @@ type Stage struct {
 	Times          int       `json:"times"` // a call
 	Work           Work      `json:"work"`  // of a call
 	Wall           []float64 `json:"wall_seconds"`
-	Device         []Device  `json:"device,omitempty"` // by call; empty where a GPU told nothing
+	Device         []Device  `json:"device,omitempty"` // by call; empty if a GPU computed none
 }
 
 // Builder makes a profile of calls.
@@ -160,23 +160,35 @@ func Tail(values []float64, share float64) (float64, bool) {
 }
 
 // Overheads says what of a stage's wall time is launch, copies, waiting for something else than kernels, and kernels, in seconds, by
-// call.
+// call that a GPU computed. Where a device does not tell how long kernels took, they are part of the wait.
 type Overheads struct{ Launch, Copies, Wait, Kernels []float64 }
 
-// Overheads returns those of a stage. ok is false if no GPU told.
+// Overheads returns those of a stage. ok is false if no GPU computed it.
 func (st *Stage) Overheads() (of Overheads, ok bool) {
 	for _, d := range st.Device {
-		busy, moving := d.Busy, d.Transfers()
-		if busy == 0 {
-			busy = d.Span // the device tells no more
+		if d == (Device{}) {
+			continue
 		}
+		kernels, moving := d.kernels(), d.Transfers()
 		of.Launch, of.Copies = append(of.Launch, d.Launch), append(of.Copies, d.In+d.Out+moving)
-		of.Wait, of.Kernels = append(of.Wait, max(0, d.Wait-busy-moving)), append(of.Kernels, busy)
+		of.Wait, of.Kernels = append(of.Wait, max(0, d.Wait-kernels-moving)), append(of.Kernels, kernels)
 	}
-	return of, len(st.Device) > 0
+	return of, len(of.Launch) > 0
 }
 
-// Efficiency returns the share of a list's wall time in which kernels run, from 0 to 1, and the median pause between its kernels
+// divided returns how much of a stage's wall time is its own work, and how much a GPU costs besides: launch, copies and waits.
+// Both are in seconds, by call. Where no GPU told how long kernels took, all is work.
+func (st *Stage) divided() (work, besides []float64) {
+	work, besides = slices.Clone(st.Wall), make([]float64, len(st.Wall))
+	for i := range st.Device {
+		if kernels := st.Device[i].kernels(); kernels > 0 {
+			work[i], besides[i] = kernels, max(0, st.Wall[i]-kernels)
+		}
+	}
+	return work, besides
+}
+
+// Efficiency returns the share of a stage's wall time in which kernels run, from 0 to 1, and the median pause between its kernels
 // in seconds. ok is false if no GPU told.
 func (st *Stage) Efficiency() (share, gap float64, ok bool) {
 	var shares, gaps []float64

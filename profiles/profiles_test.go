@@ -167,6 +167,114 @@ func TestBottleneckOfAList(t *testing.T) {
 	}
 }
 
+// alone is a stage alone on a GPU: 10 ms, of which kernels are 4 ms.
+func alone() Span {
+	return Span{Name: "stft", Stages: []string{"stft"}, Place: GPU, Implementation: "cuda", Begin: 0, End: 10e-3, Work: Work{Bytes: 1e6},
+		Device: &Device{In: 1e-3, Launch: 1e-3, Wait: 6e-3, Out: 1e-3, Span: 5e-3, Busy: 4e-3, Kernels: 1, Moved: 1e5}}
+}
+
+// A stage that a GPU computes in some calls is divided by these, and its bottleneck is that of most calls.
+func TestStagesInTwoPlaces(t *testing.T) {
+	onProcessor := alone()
+	onProcessor.Place, onProcessor.Implementation, onProcessor.Device, onProcessor.End = Processor, "go", nil, 3e-3
+	const processor, gpu = false, true
+	for _, test := range []struct {
+		calls []bool
+		worst string
+		at    float64
+	}{
+		{[]bool{gpu, processor, gpu, gpu}, "stft (launch, copies and waits)", 0.4},
+		{[]bool{processor, processor, gpu, processor}, "stft", 1},
+	} {
+		var b Builder
+		told := 0
+		for _, onGPU := range test.calls {
+			s := onProcessor
+			if onGPU {
+				s = alone()
+				told++
+			}
+			b.Add([]Span{s}, s.End)
+		}
+		p := b.Profile()
+		o, ok := p.Stages[0].Overheads()
+		if !ok || len(o.Launch) != told || len(o.Kernels) != told ||
+			!near(o.Kernels[0], 4e-3) || !near(o.Copies[0], 3e-3) || !near(o.Wait[0], 1e-3) {
+			t.Errorf("%v: divided as %+v", test.calls, o)
+		}
+		p.Roofs = []Roof{{Place: p.Stages[0].Place, Copies: []CopyRate{{1e6, 1e20}}}}
+		worst := p.Bottlenecks(1)[0]
+		if worst.Name != test.worst || test.at < 1 && !near(worst.At, test.at) {
+			t.Errorf("%v: the worst bottleneck is %+v, want %s", test.calls, worst, test.worst)
+		}
+	}
+}
+
+// What a device does not tell is not divided, and no gain is promised for it.
+func TestADeviceThatTellsLittle(t *testing.T) {
+	for what, test := range map[string]struct {
+		device        Device
+		wait, kernels float64
+		rest          bool
+	}{
+		"kernels and pauses together": {Device{Launch: 1e-3, Wait: 8e-3, Span: 5e-3}, 3e-3, 5e-3, true},
+		"nothing":                     {Device{Launch: 1e-3, Wait: 8e-3}, 8e-3, 0, false},
+	} {
+		s := alone()
+		s.Device = &test.device
+		var b Builder
+		b.Add([]Span{s}, s.End)
+		p := b.Profile()
+		o, ok := p.Stages[0].Overheads()
+		if !ok || !near(o.Wait[0], test.wait) || !near(o.Kernels[0], test.kernels) || o.Copies[0] != 0 {
+			t.Errorf("%s: divided as %+v", what, o)
+		}
+		if _, _, told := p.Stages[0].Efficiency(); told {
+			t.Errorf("%s: the share of kernels is known", what)
+		}
+		if rest := len(p.Bottlenecks(3)) > 0; rest != test.rest {
+			t.Errorf("%s: bottlenecks %+v", what, p.Bottlenecks(3))
+		}
+	}
+}
+
+// A profile from before stages alone were divided has none of their parts. It loads, and is compared with one that has them.
+func TestProfilesFromBeforeStagesWereDivided(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.json")
+	text := `{"schema_version": "1.0", "call_seconds": [0.02, 0.02, 0.02, 0.02, 0.02], "between_seconds": [0, 0, 0, 0, 0],
+		"stages": [{"name": "stft", "stages": ["stft"], "place": "gpu", "implementation": "cuda", "times": 1, "work": {"bytes": 1e6, "operations": 0},
+			"wall_seconds": [0.02, 0.02, 0.02, 0.02, 0.02]}],
+		"median_call": [{"name": "stft", "stages": ["stft"], "place": "gpu", "implementation": "cuda", "begin_seconds": 0, "end_seconds": 0.02, "work": {"bytes": 1e6, "operations": 0}}]}`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, ok := before.Stages[0].Overheads(); ok {
+		t.Errorf("an undivided stage is divided: %+v", o)
+	}
+	if got := before.Median[0].Pieces(); len(got) != 1 || got[0].Place != GPU {
+		t.Errorf("an undivided stage has pieces %v", got)
+	}
+	var b Builder
+	for range 5 {
+		b.Add([]Span{alone()}, 10e-3)
+	}
+	after := b.Profile()
+	if c := Compare(before, after, 1)[1]; c.Name != "stft" || c.Verdict != Faster || !near(c.Ratio, 0.5) {
+		t.Errorf("the change is %+v", c)
+	}
+	if err := after.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(path)
+	if err != nil || !reflect.DeepEqual(got, after) {
+		t.Errorf("loaded %+v (%v), want %+v", got, err, after)
+	}
+}
+
 // noisy returns a profile whose first stage takes about ms milliseconds, with a scatter of 5 %.
 func noisy(ms float64, seed uint64) *Profile {
 	r := rand.New(rand.NewPCG(seed, 2))

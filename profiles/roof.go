@@ -73,7 +73,7 @@ type Bottleneck struct {
 }
 
 // Bottlenecks returns the parts of a call at whose bounds the call would gain most, at most n of them, the greatest gain first.
-// A part is the work of a stage, what a list of kernels takes besides its kernels, or the time outside of all stages.
+// A part is the work of a stage, what it takes on a GPU besides its kernels, or the time outside of all stages.
 func (p *Profile) Bottlenecks(n int) []Bottleneck {
 	call := Quantile(p.Calls, 0.5)
 	var all []Bottleneck
@@ -86,20 +86,18 @@ func (p *Profile) Bottlenecks(n int) []Bottleneck {
 	}
 	for i := range p.Stages {
 		st := &p.Stages[i]
-		wall := Quantile(st.Wall, 0.5)
-		bound, known := p.Bound(st)
+		work, besides := st.divided()
 		if o, ok := st.Overheads(); ok {
-			copies, kernels := Quantile(o.Copies, 0.5), Quantile(o.Kernels, 0.5)
-			add(st.Name+" (launch, copies and waits)", wall-kernels, 0, func(b Bottleneck) string {
+			add(st.Name+" (launch, copies and waits)", Quantile(besides, 0.5), 0, func(b Bottleneck) string {
 				return fmt.Sprintf("%s: launching, copying and waiting take %s of the call, of which copies are %s: with kernels alone the call would take %.2f of its time.",
-					st.Name, Percent(b.Share), Percent(copies/call), b.At)
+					st.Name, Percent(b.Share), Percent(Quantile(o.Copies, 0.5)/call), b.At)
 			})
-			wall = kernels
 		}
+		bound, known := p.Bound(st)
 		if !known {
 			continue
 		}
-		add(st.Name, wall, bound.Seconds, func(b Bottleneck) string {
+		add(st.Name, Quantile(work, 0.5), bound.Seconds, func(b Bottleneck) string {
 			return fmt.Sprintf("%s takes %s of the call and reaches %s of %s: at this roof the call would take %.2f of its time%s.",
 				st.Name, Percent(b.Share), Percent(b.Reach), map[string]string{
 					"memory": "the speed of a copy of as many bytes", "arithmetic": "the machine's rate of multiply-adds"}[bound.By],

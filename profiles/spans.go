@@ -19,7 +19,7 @@ type Span struct {
 	Implementation string   `json:"implementation,omitempty"`
 	Begin          float64  `json:"begin_seconds"`
 	End            float64  `json:"end_seconds"`
-	Device         *Device  `json:"device,omitempty"` // of a list of kernels
+	Device         *Device  `json:"device,omitempty"` // of a list of kernels, or of a stage alone on a GPU
 	Work           Work     `json:"work"`
 }
 
@@ -34,8 +34,8 @@ type Work struct {
 	Chain      float64 `json:"chain,omitempty"`  // steps of the longest recurrence; 0 if there is none
 }
 
-// Device says where the time of a list of kernels went, in seconds. The host's times, In to Out, follow each other. The device's
-// times are 0 where it does not tell.
+// Device says where the time of a list of kernels went, or that of a stage alone on a GPU, in seconds. The host's times, In to
+// Out, follow each other. The device's times are 0 where it does not tell. All are 0 in a call that the processor computed.
 type Device struct {
 	In     float64 `json:"copy_in_seconds"`  // host: copies before the launch
 	Launch float64 `json:"launch_seconds"`   // host: handing the list to the device
@@ -56,4 +56,12 @@ func (d *Device) Transfers() float64 {
 		return 0
 	}
 	return max(0, d.Span-d.Busy-d.Gaps)
+}
+
+// kernels returns how long kernels took, with the pauses between them if the device tells no more. It is 0 if it tells nothing.
+func (d *Device) kernels() float64 {
+	if d.Busy == 0 {
+		return d.Span
+	}
+	return d.Busy
 }

@@ -33,7 +33,7 @@ func report(w io.Writer, p *profiles.Profile) error {
 	for _, line := range command.Align(rows, 3, 4, 5, 6, 7, 8, 9, 10) {
 		fmt.Fprintln(&out, line)
 	}
-	fmt.Fprint(&out, lists(p))
+	fmt.Fprint(&out, onGPU(p))
 	fmt.Fprint(&out, columnsLegend)
 	if remark := restless(p.Calls); remark != "" {
 		fmt.Fprintln(&out, command.Wrap(remark))
@@ -111,9 +111,10 @@ func row(p *profiles.Profile, st *profiles.Stage, call float64) []string {
 	return cells
 }
 
-// lists returns the table of lists of kernels: where the time of each went. It is "" if no GPU told.
-func lists(p *profiles.Profile) string {
-	rows := [][]string{{"list of kernels", "time in", "median", "p95", "p99"}}
+// onGPU returns the table of what a GPU computed, lists of kernels and stages alone: where the time of each went. It is "" if
+// there is nothing.
+func onGPU(p *profiles.Profile) string {
+	rows := [][]string{{"on the GPU", "time in", "median", "p95", "p99"}}
 	var remarks []string
 	for i := range p.Stages {
 		st := &p.Stages[i]
@@ -129,9 +130,7 @@ func lists(p *profiles.Profile) string {
 			rows = append(rows, []string{name, part.name, duration(profiles.Quantile(part.seconds, 0.5)), tail(part.seconds, 0.95), tail(part.seconds, 0.99)})
 			name = ""
 		}
-		if efficiency, gap, told := st.Efficiency(); told {
-			remarks = append(remarks, fmt.Sprintf("%s: kernels run for %s of its time, with pauses of %s", st.Name, profiles.Percent(efficiency), duration(gap)))
-		}
+		remarks = append(remarks, ofKernels(st, &o))
 	}
 	if len(rows) == 1 {
 		return ""
@@ -139,6 +138,33 @@ func lists(p *profiles.Profile) string {
 	text := "\n" + strings.Join(command.Align(rows, 2, 3, 4), "\n") + "\n"
 	for _, remark := range remarks {
 		text += command.Wrap(remark) + "\n"
+	}
+	return text
+}
+
+// ofKernels says how much of a stage's time its kernels are, or what the GPU does not tell of them. A stage that a GPU computed
+// in some calls only has the times of these.
+func ofKernels(st *profiles.Stage, o *profiles.Overheads) string {
+	text := st.Name + ": "
+	efficiency, gap, told := st.Efficiency()
+	switch {
+	case told && gap > 0:
+		text += fmt.Sprintf("kernels run for %s of its time, with pauses of %s", profiles.Percent(efficiency), duration(gap))
+	case told:
+		text += fmt.Sprintf("kernels run for %s of its time", profiles.Percent(efficiency))
+	case profiles.Quantile(o.Kernels, 0.5) > 0:
+		text += "the GPU does not tell its kernels from the pauses between them, so both count as kernels"
+	default:
+		text += "the GPU does not tell how long its kernels take, so they are part of the waits"
+	}
+	computed := 0
+	for _, wall := range st.Wall {
+		if wall > 0 {
+			computed++
+		}
+	}
+	if n := len(o.Launch); n < computed {
+		text += fmt.Sprintf(" (a GPU computed it in %d of %d calls)", n, computed)
 	}
 	return text
 }

@@ -18,6 +18,7 @@ import (
 
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/harm"
+	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
@@ -353,7 +354,7 @@ func TestFilesOfAProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"The two are hard to compare: another plan", "stft + power + mel", "only after", "only before", "the recording was loaded once, in ", "list of kernels", "launch ", "waits ", "kernels run for", "The GPU copies"} {
+	for _, want := range []string{"The two are hard to compare: another plan", "stft + power + mel", "only after", "only before", "the recording was loaded once, in ", "on the GPU", "launch ", "waits ", "kernels run for", "The GPU copies"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the comparison lacks %q:\n%s", want, stdout)
 		}
@@ -392,6 +393,151 @@ func TestFilesOfAProfile(t *testing.T) {
 		if !strings.Contains(stdout, name) {
 			t.Errorf("the output does not name %s", name)
 		}
+	}
+}
+
+// A stage alone on a GPU is divided as a list is: in the table, in the file, which loads as it was saved, in the trace and in the
+// chart. A profile without these parts is still an earlier one.
+func TestAStageAloneOnAGPU(t *testing.T) {
+	kerneltest.EmulatedAlone(t) // a real one may tell less
+	b := roofed(kerneltest.Backends(t, emulator.Unified(false)))
+	if len(b.GPUs) == 0 {
+		t.Skip("there is no GPU")
+	}
+	t.Setenv(dispatch.ForceVariable, "stft="+kerneltest.GPUName+",mel="+kerneltest.GPUName)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	song := wav(t, 22050, 1, 3000, beating)
+	stdout, _, err := profiled(t, b, "--audio", song, "--plan", "stages", "--json", path("p.json"), "--trace", path("trace.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := strings.Join(strings.Fields(stdout), " ")
+	for _, want := range []string{"on the GPU time in median p95 p99 stft launch ", " mel launch ", " copies ", " waits ", " kernels ",
+		"stft: kernels run for ", "mel: kernels run for ", "The GPU copies"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the profile lacks %q:\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(table, "power: kernels") || strings.Contains(table, "power launch") {
+		t.Errorf("a stage on the processor is divided:\n%s", stdout)
+	}
+	p, err := profiles.Load(path("p.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Stages {
+		st := &p.Stages[i]
+		onGPU := st.Name == "stft" || st.Name == "mel"
+		if onGPU != (len(st.Device) == 5) || onGPU != (st.Place == profiles.GPU) || onGPU && st.Device[4].Moved <= 0 {
+			t.Errorf("%s is saved as %+v", st.Name, st)
+		}
+	}
+	if err := p.Save(path("again.json")); err != nil {
+		t.Fatal(err)
+	}
+	saved, again := read(t, path("p.json")), read(t, path("again.json"))
+	if !bytes.Equal(saved, again) {
+		t.Error("the profile is not saved as it was loaded")
+	}
+	var file struct {
+		Events []struct {
+			Name string `json:"name"`
+			Args struct {
+				Device *profiles.Device `json:"device"`
+			} `json:"args"`
+		} `json:"traceEvents"`
+	}
+	if err := json.Unmarshal(read(t, path("trace.json")), &file); err != nil {
+		t.Fatal(err)
+	}
+	events := map[string]int{}
+	for _, e := range file.Events {
+		if e.Args.Device != nil {
+			events[e.Name]++
+		}
+	}
+	for _, name := range []string{"copy in", "launch", "wait", "transfers", "stft", "mel", "copy out"} {
+		if events[name] < 5 {
+			t.Errorf("%d events %q of calls on the GPU, want one of each call: %v", events[name], name, events)
+		}
+	}
+	places := map[profiles.Place]bool{}
+	for i := range p.Median {
+		if p.Median[i].Name == "stft" {
+			for _, piece := range p.Median[i].Pieces() {
+				places[piece.Place] = true
+			}
+		}
+	}
+	if len(places) != 3 {
+		t.Errorf("the chart draws the first stage at %v, want the processor, the GPU and a copy", places)
+	}
+
+	for i := range p.Stages {
+		p.Stages[i].Device = nil
+	}
+	for i := range p.Median {
+		p.Median[i].Device = nil
+	}
+	if err := p.Save(path("earlier.json")); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, err = profiled(t, b, "--audio", song, "--plan", "stages", "--before", path("earlier.json"))
+	if err != nil || !strings.Contains(stdout, "Before is analysis of song.wav, plan stages") || strings.Contains(stdout, "only before") {
+		t.Errorf("%v, compared with a profile without parts:\n%s", err, stdout)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What a GPU does not tell is said, and in how many calls it computed a stage.
+func TestWhatAGPUTells(t *testing.T) {
+	all := profiles.Device{In: 1e-3, Launch: 1e-3, Wait: 6e-3, Out: 1e-3, Span: 5e-3, Busy: 4e-3, Gaps: 1e-3, Kernels: 3}
+	one, together, nothing, none := all, all, all, profiles.Device{}
+	one.Gaps, one.Kernels = 0, 1
+	together.Busy, together.Gaps, together.Kernels = 0, 0, 0
+	nothing = together
+	nothing.Span = 0
+	for want, devices := range map[string][]profiles.Device{
+		"stft: kernels run for 40 % of its time, with pauses of 500 µs":                                  {all, all},
+		"stft: kernels run for 40 % of its time":                                                         {one, one},
+		"stft: kernels run for 40 % of its time (a GPU computed it in 1 of 2 calls)":                     {none, one},
+		"stft: the GPU does not tell its kernels from the pauses between them, so both count as kernels": {together, together},
+		"stft: the GPU does not tell how long its kernels take, so they are part of the waits":           {nothing, nothing},
+	} {
+		st := profiles.Stage{Name: "stft", Place: profiles.GPU, Wall: []float64{10e-3, 10e-3}, Device: devices}
+		text := onGPU(&profiles.Profile{Calls: st.Wall, Stages: []profiles.Stage{st}})
+		if said := strings.Join(strings.Fields(text), " "); !strings.HasSuffix(said, " "+want) {
+			t.Errorf("%q, want %q at its end", said, want)
+		}
+	}
+	st := profiles.Stage{Name: "stft", Wall: []float64{1e-3}}
+	if text := onGPU(&profiles.Profile{Calls: st.Wall, Stages: []profiles.Stage{st}}); text != "" {
+		t.Errorf("without a GPU: %q", text)
+	}
+}
+
+// What the first calls allocate that are not timed is no allocation of a call.
+func TestAllocationsOfWarmCalls(t *testing.T) {
+	var kept [][]byte
+	calls := 0
+	s := &subject{call: func() error {
+		if calls++; calls <= 2 {
+			kept = append(kept, make([]byte, 1<<20))
+		}
+		return nil
+	}}
+	var p profiles.Profile
+	if err := s.allocations(&p); err != nil || p.Allocated >= 1<<18 {
+		t.Errorf("%g bytes are allocated a call (%v), of %d", p.Allocated, err, len(kept))
 	}
 }
 
