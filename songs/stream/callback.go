@@ -76,8 +76,8 @@ func (c *callback) block(k uint64) {
 	c.source.Fill(p.inputs, k)
 	inTime := p.within(c.clock, k, begin+c.patience(deadline-begin))
 	if !inTime {
-		c.guard.onGPU(c.clock.now()-begin, false)
-		p = c.spare.player.Load() // which is where the other one was before the block
+		c.guard.onGPU(c.clock.now()-begin, begin-due > (deadline-due)/4) // a block that began late left the GPU little time
+		p = c.spare.player.Load()                                        // which is where the other one was before the block
 		c.using.Store(p)
 		c.source.Fill(p.inputs, k)
 		p.compute(c.clock)
@@ -91,7 +91,7 @@ func (c *callback) block(k uint64) {
 		s.underruns++
 	}
 	if inTime && c.guard != nil && s.OnGPU {
-		c.guard.onGPU(over-begin, over <= deadline)
+		c.guard.onGPU(over-begin, true)
 	}
 	if c.end != nil {
 		c.end(c.output)

@@ -48,10 +48,12 @@ const (
 	relapse     = time.Minute
 )
 
-// A GPU counts as busy if the median of the last calls is this many times the usual one, and above the processor's.
+// A GPU counts as busy if the median of the last calls is busyFactor times the usual one, and above the processor's. Then it is idle
+// again below idleFactor, because a GPU on the edge would else come and go.
 const (
 	busyCalls  = 8
 	busyFactor = 2
+	idleFactor = 1.5
 )
 
 // Guard watches the machine from outside of the audio goroutine, keeps streams off the GPU while a [Cause] lasts, and tells the
@@ -77,7 +79,9 @@ type Guard struct {
 	usual     time.Duration // of a callback on the GPU
 	known     bool          // usual has been seen in the stream
 	processor time.Duration // of a callback on the processor
-	probed    time.Duration // when it was last tried
+	current   time.Duration // of one there, when it was last timed because the GPU was slow
+	timed     time.Duration // when that was
+	probed    time.Duration // when the GPU was last tried
 	change    sync.Mutex    // of changes
 	changes   []Change
 }
@@ -114,7 +118,7 @@ func (g *Guard) begin(usual, processor time.Duration) {
 	g.change.Lock()
 	g.changes = nil
 	g.change.Unlock()
-	g.read, g.known, g.probed = g.calls.Load(), false, 0
+	g.read, g.known, g.probed, g.timed = g.calls.Load(), false, 0, -betweenProbes
 	g.missed.Store(false)
 	g.lost.Store(false)
 	g.away.Store(0)
@@ -127,7 +131,7 @@ func (g *Guard) begin(usual, processor time.Duration) {
 	}
 }
 
-// onGPU notes a callback on the GPU. The audio goroutine calls it.
+// onGPU notes a callback on the GPU, and whether it was in time or could not be. The audio goroutine calls it.
 func (g *Guard) onGPU(took time.Duration, inTime bool) {
 	g.took[g.calls.Load()%busyCalls].Store(int64(took))
 	g.calls.Add(1)
@@ -143,9 +147,9 @@ func (g *Guard) failed() {
 	g.away.Or(uint32(Lost))
 }
 
-// look observes the machine once. While the GPU is busy or lost, and nothing else keeps streams away, probe computes a callback on
-// it outside of the audio goroutine, once a second.
-func (g *Guard) look(at time.Duration, probe func() (time.Duration, error)) {
+// look observes the machine once. While the GPU is busy or lost, and nothing else keeps streams away, probe computes callbacks on
+// it outside of the audio goroutine, once a second. processor computes them on the processor.
+func (g *Guard) look(at time.Duration, probe, processor func() (time.Duration, error)) {
 	c := g.condition()
 	g.set(Heat, hot(c), at)
 	g.set(Memory, c.Memory == "critical", at)
@@ -157,7 +161,7 @@ func (g *Guard) look(at time.Duration, probe func() (time.Duration, error)) {
 	away := g.Away()
 	switch {
 	case missed || lost || away&(Busy|Lost) == 0: // the stream has shown it
-		g.set(Busy, missed || g.slow(recent), at)
+		g.set(Busy, missed || g.slow(at, recent, busyFactor, processor), at)
 		g.set(Lost, lost, at)
 	case away&(Heat|Memory) == 0 && at-g.probed >= betweenProbes:
 		var err error
@@ -165,7 +169,7 @@ func (g *Guard) look(at time.Duration, probe func() (time.Duration, error)) {
 		if recent, err = probe(); errors.Is(err, errEnded) {
 			return // it says nothing of the GPU
 		}
-		g.set(Busy, away&Busy != 0 && (err != nil || g.slow(recent)), at)
+		g.set(Busy, away&Busy != 0 && (err != nil || g.slow(at, recent, idleFactor, processor)), at)
 		g.set(Lost, err != nil, at)
 	}
 	g.tell(c, recent)
@@ -199,8 +203,20 @@ func (g *Guard) tellOf(c Cause) func(context.Context) (end func() error, err err
 // hot reports whether streams leave the GPU because of the thermal state.
 func hot(c host.Condition) bool { return c.Thermal == "serious" || c.Thermal == "critical" }
 
-// slow reports whether a callback on the GPU has taken so long that another program must keep it busy.
-func (g *Guard) slow(took time.Duration) bool { return took > busyFactor*g.usual && took > g.processor }
+// slow reports whether a callback on the GPU has taken so long that another program must keep it busy: so many times as long as usual,
+// and longer than on the processor now. Where everything is slow, the GPU is no worse than the processor, and streams stay.
+func (g *Guard) slow(at, took time.Duration, factor float64, processor func() (time.Duration, error)) bool {
+	if took <= time.Duration(factor*float64(g.usual)) || took <= g.processor {
+		return false
+	}
+	if at-g.timed >= betweenProbes {
+		g.timed, g.current = at, g.processor
+		if d, err := processor(); err == nil {
+			g.current = d
+		}
+	}
+	return took > g.current
+}
 
 // recent returns the median of the last calls on the GPU, or 0 if there are not enough new ones.
 func (g *Guard) recent() time.Duration {
@@ -209,12 +225,16 @@ func (g *Guard) recent() time.Duration {
 		return 0
 	}
 	g.read = n
-	var took [busyCalls]int64
+	var took [busyCalls]time.Duration
 	for i := range took {
-		took[i] = g.took[i].Load()
+		took[i] = time.Duration(g.took[i].Load())
 	}
-	slices.Sort(took[:])
-	return time.Duration(took[busyCalls/2])
+	return median(took[:])
+}
+
+func median(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)/2]
 }
 
 // set notes whether a cause is there.

@@ -173,11 +173,11 @@ func TestProbesThatEnd(t *testing.T) {
 	g.look(time.Minute, func() (time.Duration, error) {
 		_, err := m.player(onGo(Serial), 1)
 		return 0, err
-	})
+	}, nil)
 	if away := g.Away(); away&Lost != 0 {
 		t.Errorf("away because of %v, want no lost GPU", away)
 	}
-	g.look(2*time.Minute, func() (time.Duration, error) { return 0, errors.New("lost") })
+	g.look(2*time.Minute, func() (time.Duration, error) { return 0, errors.New("lost") }, nil)
 	if away := g.Away(); away&Lost == 0 {
 		t.Errorf("away because of %v, want a lost GPU", away)
 	}
@@ -395,7 +395,7 @@ func TestGuardTells(t *testing.T) {
 	g := NewGuard(d, func() host.Condition { return condition })
 	g.begin(time.Millisecond, time.Millisecond)
 	look := func(second float64) {
-		g.look(time.Duration(second*float64(time.Second)), func() (time.Duration, error) { return 60 * time.Millisecond, nil })
+		g.look(time.Duration(second*float64(time.Second)), func() (time.Duration, error) { return 60 * time.Millisecond, nil }, idle)
 	}
 	choice := func() string { return d.Case("fft/batch=1", "go", "metal").Choose(1 << 20) }
 	if look(0); choice() != "metal" {
@@ -430,6 +430,9 @@ func TestGuardTells(t *testing.T) {
 	}
 }
 
+// idle is a processor on which a callback takes a millisecond.
+func idle() (time.Duration, error) { return time.Millisecond, nil }
+
 // A median of the last calls shows that the GPU is busy, a single slow one does not.
 func TestBusyByMedian(t *testing.T) {
 	g := NewGuard(nil, func() host.Condition { return cool })
@@ -438,7 +441,7 @@ func TestBusyByMedian(t *testing.T) {
 		for _, d := range took {
 			g.onGPU(d*time.Millisecond, true)
 		}
-		g.look(time.Duration(second)*time.Second, func() (time.Duration, error) { return 50 * time.Millisecond, nil })
+		g.look(time.Duration(second)*time.Second, func() (time.Duration, error) { return 50 * time.Millisecond, nil }, idle)
 		return g.Away()
 	}
 	if away := run(0, 1, 1, 1, 1, 1, 1, 1, 1); away != 0 {
@@ -455,6 +458,69 @@ func TestBusyByMedian(t *testing.T) {
 	}
 	if away := run(30); away != Busy {
 		t.Errorf("a slow probe: away for %v", away)
+	}
+}
+
+// A probe is over after about a second, although the GPU is slow.
+func TestProbesEnd(t *testing.T) {
+	b, f := emulated(t)
+	condition := cool
+	var before, calls int
+	play(t, 2, f, Options{Backends: b}, &condition, func(second float64) {
+		switch second {
+		case 1:
+			f.takes, before = 700*time.Millisecond, f.calls
+		case 1.9:
+			calls = f.calls - before
+		}
+	})
+	if calls < 6 || calls > 8 { // of the stream one or two, of the probe's preparation three, and two of the probe
+		t.Errorf("%d calls to a slow GPU, want about seven", calls)
+	}
+}
+
+// Where the processor is slow, too, the GPU is not busy. The processor is timed only when the GPU is slow, and once a second.
+func TestEverythingIsSlow(t *testing.T) {
+	g := NewGuard(nil, func() host.Condition { return cool })
+	g.begin(time.Millisecond, 2*time.Millisecond)
+	timed, takes := 0, 9*time.Millisecond
+	look := func(at, took time.Duration) Cause {
+		for range busyCalls {
+			g.onGPU(took, true)
+		}
+		g.look(at, idle, func() (time.Duration, error) {
+			timed++
+			return takes, nil
+		})
+		return g.Away()
+	}
+	for _, step := range []struct {
+		at, took, processor time.Duration
+		away                Cause
+		timed               int
+	}{{0, 1, 9, 0, 0}, {1000, 5, 9, 0, 1}, {1250, 5, 9, 0, 1}, {2000, 5, 9, 0, 2}, {3000, 5, 4, Busy, 3}} {
+		takes = step.processor * time.Millisecond
+		if away := look(step.at*time.Millisecond, step.took*time.Millisecond); away != step.away || timed != step.timed {
+			t.Errorf("%+v: away for %q, and the processor was timed %d times", step, away, timed)
+		}
+	}
+}
+
+// A block that is over counts as that, also if nobody looked until it was too late.
+func TestAwaitTakesWhatIsOver(t *testing.T) {
+	c := newSystemClock()
+	for range 50 {
+		over := make(chan uint64, 2)
+		over <- 6
+		over <- 7
+		if !c.await(over, 7, 0) {
+			t.Fatal("a block that is over is not taken")
+		}
+	}
+	over := make(chan uint64, 2)
+	over <- 6
+	if c.await(over, 7, 0) {
+		t.Error("an earlier block is taken for it")
 	}
 }
 

@@ -52,7 +52,7 @@ type retired struct {
 // memory is short, and prepares them again when all causes are over.
 func (k *keeper) step() {
 	now := k.callback.clock.now() - k.callback.start
-	k.guard.look(now, k.probe)
+	k.guard.look(now, k.probe, func() (time.Duration, error) { return k.time(k.callback.spare.Entrant) })
 	if k.isOver() { // a probe may have taken so long that nobody waits for it
 		return
 	}
@@ -128,7 +128,9 @@ func (k *keeper) probe() (took time.Duration, err error) {
 	return took, err
 }
 
-// time returns what a callback by a route takes, on a player of its own.
+// time returns what a callback by a route takes, on a player of its own. It does as a stream does, because a call after a pause may
+// take several times as long as one after another: it pauses, computes all streams, and takes the median of as many as the guard
+// judges a stream by, or of fewer if these take more than a second.
 func (k *keeper) time(r songs.Entrant) (time.Duration, error) {
 	p, err := k.player(r, 1)
 	if err != nil {
@@ -136,9 +138,25 @@ func (k *keeper) time(r songs.Entrant) (time.Duration, error) {
 	}
 	defer p.close()
 	k.source.Fill(p.inputs, 0)
-	begin := k.callback.clock.now()
-	if err := p.pipelines[0].Run(p.inputs...); err != nil {
-		return 0, err
+	c := k.callback
+	var took []time.Duration
+	for from := c.clock.now(); len(took) == 0 || len(took) < busyCalls && c.clock.now()-from < betweenProbes; {
+		if k.isOver() {
+			return 0, errEnded
+		}
+		if !c.fast {
+			c.clock.until(c.clock.now() + min(c.due(1)-c.due(0), longestPause))
+		}
+		begin := c.clock.now()
+		for range k.streams {
+			if err := p.pipelines[0].Run(p.inputs...); err != nil {
+				return 0, err
+			}
+		}
+		took = append(took, c.clock.now()-begin)
 	}
-	return (k.callback.clock.now() - begin) * time.Duration(k.streams), nil
+	return median(took), nil
 }
+
+// After a longer pause a call takes no longer.
+const longestPause = 10 * time.Millisecond

@@ -218,6 +218,11 @@ func (c systemClock) await(over <-chan uint64, block uint64, until time.Duration
 				return true
 			}
 		case <-c.timer.C:
+			for len(over) > 0 { // both may be ready, if this goroutine was not woken for a while
+				if <-over == block {
+					return true
+				}
+			}
 			return false
 		}
 	}
