@@ -114,7 +114,7 @@ func disturbed(t *testing.T) machine {
 // are late depends on the machine. On a virtual clock, TestFaults of package stream says that none is.
 func TestFaultsOfTheCommand(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays for 12 seconds")
+		t.Skip("plays for 15 seconds")
 	}
 	for fault, cause := range map[string]stream.Cause{"thermal@0.7+1": stream.Heat, "memory@0.7+1": stream.Memory, "busy@0.7+1": stream.Busy, "lost@0.7": stream.Lost} {
 		t.Run(fault, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestFaultsOfTheCommand(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "report.json")
 			var out, notes strings.Builder
 			err := runOn(t.Context(), disturbed(t), &out, &notes, []string{"--stream", "--calibration", "none.json", "--rate", "4000", "--block", "2000",
-				"--seconds", "12", "--fault", fault, "--json", path})
+				"--seconds", "15", "--fault", fault, "--json", path})
 			if err != nil {
 				t.Fatal(err)
 			}
