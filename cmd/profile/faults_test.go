@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -111,7 +112,8 @@ func disturbed(t *testing.T) machine {
 }
 
 // The command makes each fault: streams leave the GPU, go back when it is over, and play what they would have played. Whether blocks
-// are late depends on the machine. On a virtual clock, TestFaults of package stream says that none is.
+// are late depends on the machine. On a virtual clock, TestFaults of package stream says that none is. When streams leave and go back
+// depends on what else the machine computes, too. So one of three plays must be as it should be.
 func TestFaultsOfTheCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays for 15 seconds")
@@ -119,55 +121,72 @@ func TestFaultsOfTheCommand(t *testing.T) {
 	for fault, cause := range map[string]stream.Cause{"thermal@0.7+1": stream.Heat, "memory@0.7+1": stream.Memory, "busy@0.7+1": stream.Busy, "lost@0.7": stream.Lost} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "report.json")
-			var out, notes strings.Builder
-			err := runOn(t.Context(), disturbed(t), &out, &notes, []string{"--stream", "--calibration", "none.json", "--rate", "4000", "--block", "2000",
-				"--seconds", "15", "--fault", fault, "--json", path})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var r stream.Report
-			text, err := os.ReadFile(path)
-			if err == nil {
-				err = json.Unmarshal(text, &r)
-			}
-			if err != nil || len(r.Faults) != 1 || r.Deviation == nil || len(r.Routes) != 2 {
-				t.Fatalf("%v, %s", err, text)
-			}
-			got, lasts := r.Faults[0], cause == stream.Lost
-			var changes []bool
-			quiet := true // nothing else made streams leave the GPU, such as other programs on this machine
-			for _, c := range r.Changes {
-				if c.Cause == cause.String() {
-					changes = append(changes, c.Begins)
-				}
-				quiet = quiet && c.Seconds >= got.BeganSeconds && (c.Cause == cause.String() || lasts) && len(changes) <= 2
-			}
-			if got.Cause != cause.String() || got.Failure != "" || (got.OverSeconds == nil) != lasts {
-				t.Errorf("%+v", got)
-			}
-			if len(changes) == 0 || !changes[0] || !lasts && (len(changes) < 2 || changes[1]) || lasts && len(changes) > 1 {
-				t.Errorf("%s: %+v, want that it begins, and ends unless the GPU is lost", cause, r.Changes)
-			}
-			if quiet && got.LeftSeconds == nil {
-				t.Errorf("%+v, want that streams leave the GPU", got)
-			}
-			if quiet && !lasts && (got.BackSeconds == nil || got.Changes != 2 || *got.BackSeconds < *got.OverSeconds) {
-				t.Errorf("%+v, want that streams go back once, when it is over", got)
-			}
-			if lasts && got.BackSeconds != nil {
-				t.Errorf("%+v, want that streams stay away from a lost GPU for ten seconds", got)
-			}
-			if !(*r.Deviation < sameOutput) || r.Silent > 0 || r.Failure != "" {
-				t.Errorf("a deviation of %g, %d silent blocks, %q", *r.Deviation, r.Silent, r.Failure)
-			}
-			for _, want := range []string{"STREAMS WENT BACK", "\n" + cause.String() + " ", "What was played is what the serial route plays alone"} {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not print %q:\n%s", want, out.String())
+			var wrong []string
+			for range 3 {
+				if wrong = afterFault(playFault(t, fault, cause), cause); len(wrong) == 0 {
+					return
 				}
 			}
+			t.Error(strings.Join(wrong, "\n"))
 		})
 	}
+}
+
+// playFault plays by the command, and returns its report. It checks all but when streams left the GPU and went back.
+func playFault(t *testing.T, fault string, cause stream.Cause) *stream.Report {
+	path := filepath.Join(t.TempDir(), "report.json")
+	var out, notes strings.Builder
+	err := runOn(t.Context(), disturbed(t), &out, &notes, []string{"--stream", "--calibration", "none.json", "--rate", "4000", "--block", "2000",
+		"--seconds", "15", "--fault", fault, "--json", path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r stream.Report
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil || len(r.Faults) != 1 || r.Deviation == nil || len(r.Routes) != 2 {
+		t.Fatalf("%v, %s", err, text)
+	}
+	if got := r.Faults[0]; got.Cause != cause.String() || got.Failure != "" || (got.OverSeconds == nil) != (cause == stream.Lost) {
+		t.Errorf("%+v", got)
+	}
+	if !(*r.Deviation < sameOutput) || r.Silent > 0 || r.Failure != "" {
+		t.Errorf("a deviation of %g, %d silent blocks, %q", *r.Deviation, r.Silent, r.Failure)
+	}
+	for _, want := range []string{"STREAMS WENT BACK", "\n" + cause.String() + " ", "What was played is what the serial route plays alone"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not print %q:\n%s", want, out.String())
+		}
+	}
+	return &r
+}
+
+// afterFault returns what is wrong with when streams left the GPU and went back.
+func afterFault(r *stream.Report, cause stream.Cause) (wrong []string) {
+	got, lasts := r.Faults[0], cause == stream.Lost
+	var changes []bool
+	quiet := true // nothing else made streams leave the GPU, such as other programs on this machine
+	for _, c := range r.Changes {
+		if c.Cause == cause.String() {
+			changes = append(changes, c.Begins)
+		}
+		quiet = quiet && c.Seconds >= got.BeganSeconds && (c.Cause == cause.String() || lasts) && len(changes) <= 2
+	}
+	if len(changes) == 0 || !changes[0] || !lasts && (len(changes) < 2 || changes[1]) || lasts && len(changes) > 1 {
+		wrong = append(wrong, fmt.Sprintf("%s: %+v, want that it begins, and ends unless the GPU is lost", cause, r.Changes))
+	}
+	if quiet && got.LeftSeconds == nil {
+		wrong = append(wrong, fmt.Sprintf("%+v, want that streams leave the GPU", got))
+	}
+	if quiet && !lasts && (got.BackSeconds == nil || got.Changes != 2 || *got.BackSeconds < *got.OverSeconds) {
+		wrong = append(wrong, fmt.Sprintf("%+v, want that streams go back once, when it is over", got))
+	}
+	if lasts && got.BackSeconds != nil {
+		wrong = append(wrong, fmt.Sprintf("%+v, want that streams stay away from a lost GPU for ten seconds", got))
+	}
+	return wrong
 }
 
 func TestFaultsArePrinted(t *testing.T) {

@@ -142,13 +142,16 @@ func onGPU(p *profiles.Profile) string {
 	return text
 }
 
+// shortestPause is the shortest pause between two kernels that is printed, in seconds. Clocks of GPUs tell less wrongly.
+const shortestPause = 1e-7
+
 // ofKernels says how much of a stage's time its kernels are, or what the GPU does not tell of them. A stage that a GPU computed
 // in some calls only has the times of these.
 func ofKernels(st *profiles.Stage, o *profiles.Overheads) string {
 	text := st.Name + ": "
 	efficiency, gap, told := st.Efficiency()
 	switch {
-	case told && gap > 0:
+	case told && gap >= shortestPause:
 		text += fmt.Sprintf("kernels run for %s of its time, with pauses of %s", profiles.Percent(efficiency), duration(gap))
 	case told:
 		text += fmt.Sprintf("kernels run for %s of its time", profiles.Percent(efficiency))
