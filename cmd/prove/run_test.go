@@ -37,7 +37,7 @@ func TestTables(t *testing.T) {
 
 func TestMeasuredHost(t *testing.T) {
 	// Every tenth case suffices, besides the first one that the test looks for. All of them would take the longest of all tests.
-	all, err := harness.Load("../../sweeps/data/amd-epyc-f25m17s1-2")
+	all, err := harness.Load("../../sweeps/data/amd-epyc-f25m1s1-2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	const runs = "10000" // they would take hours
-	for _, args := range [][]string{{"--runs", runs}, {"--plots", t.TempDir(), "--runs", runs}, {"--data", "../../sweeps/data/amd-epyc-f25m17s1-2"}} {
+	for _, args := range [][]string{{"--runs", runs}, {"--plots", t.TempDir(), "--runs", runs}, {"--data", "../../sweeps/data/amd-epyc-f25m1s1-2"}} {
 		var errs bytes.Buffer
 		if code := command.Exit(&errs, "prove", run(ctx, io.Discard, io.Discard, args)); code != command.ExitInterrupted || errs.String() != "prove: interrupted\n" {
 			t.Errorf("%v: exit %d, %q", args, code, errs.String())

@@ -144,7 +144,7 @@ func TestStudiesEnd(t *testing.T) {
 	_, cost := StudyCost(ctx, all[:1], runs, 1)
 	_, rules := StudyRules(ctx, all, runs, 1)
 	_, between := StudyBetween(ctx, all, runs, 1)
-	_, measured := MeasuredRules(ctx, "../../sweeps/data/amd-epyc-f25m17s1-2")
+	_, measured := MeasuredRules(ctx, "../../sweeps/data/amd-epyc-f25m1s1-2")
 	for k, err := range []error{coverage, extra, drift, loss, regret, cost, rules, between, measured} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("study %d: error %v", k, err)
