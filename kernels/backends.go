@@ -48,8 +48,8 @@ type Backends struct {
 // backendsCount is the number of backends that have an identity.
 var backendsCount atomic.Uint64
 
-// workers returns the number of workers of the pool, and 0 without one.
-func (b *Backends) workers() int {
+// Workers returns the number of workers of the pool, one for each logical processor, and 0 without a pool.
+func (b *Backends) Workers() int {
 	if b.Pool == nil {
 		return 0
 	}

@@ -171,8 +171,8 @@ type Case struct {
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 
-	// Processors is the number of logical processors of the machine whose times the case judges: see [Case.Holds]. It is 0 where
-	// that is not known.
+	// Processors is the number of logical processors of the machine whose times the case judges: see [Case.Holds]. The pool has a
+	// worker for each. It is 0 where that is not known.
 	Processors int
 
 	// Shape returns the shape that a size stands for, where the case is that of a Space, and Axes are the names of its values. Both

@@ -62,14 +62,30 @@ func TestCallsTellWhetherTheyAreDivided(t *testing.T) {
 	}
 }
 
-// Rows of few values take some time too. FewInRow says of which shapes that decides.
+// Rows of few values take some time too. FewInRow is true of all shapes that this divides otherwise than by values alone.
 func TestRowsPerMicrosecond(t *testing.T) {
 	for columns, want := range map[int]float64{1: 16, 255: 16, 256: 16, 512: 8, 8192: 0.5} {
 		if got := RowsPerMicrosecond(columns, 4096); got != want {
 			t.Errorf("%g rows of %d values in a microsecond, want %g", got, columns, want)
 		}
-		if got := FewInRow(2, columns, 4096); got != (columns < 256) || FewInRow(1, columns, 4096) {
-			t.Errorf("rows of %d values are divided otherwise: %v, and a single one: %v", columns, got, FewInRow(1, columns, 4096))
+	}
+	changed := 0
+	for _, workers := range []int{2, 16} {
+		p := pool.New(workers)
+		for _, columns := range []int{1, 8, 31, 64, 200, 255, 256, 300, 5000} {
+			for _, rows := range []int{1, 2, 15, 63, 64, 65, 100, 500, 4097, 70_000} {
+				before, now := p.Grain(rows, 4096/float64(columns), 1), p.Grain(rows, RowsPerMicrosecond(columns, 4096), 1)
+				if before == now {
+					continue
+				}
+				if changed++; !FewInRow(rows, columns, 4096) {
+					t.Errorf("%d rows of %d values are divided otherwise, and that is not said", rows, columns)
+				}
+			}
 		}
+		p.Close()
+	}
+	if changed == 0 || FewInRow(63, 8, 4096) || FewInRow(500, 256, 4096) {
+		t.Errorf("%d shapes are divided otherwise, and it is said of others, too", changed)
 	}
 }

@@ -240,6 +240,7 @@ func (p *Plan[P]) Run(s Shape, a Args) error { return p.run(s, &a) }
 // RunTimed is [Plan.Run], and writes to t where the time of the call went if a GPU computed it. Otherwise t is then zero. Taking
 // the device's account of the time may itself cost a little time.
 func (p *Plan[P]) RunTimed(s Shape, a Args, t *gpu.CallTimes) error {
+	*t = gpu.CallTimes{}
 	p.times = t
 	defer func() { p.times = nil }()
 	return p.run(s, &a)

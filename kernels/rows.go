@@ -43,14 +43,15 @@ func RowLoop(columns, valuesPerMicrosecond int, row func(dst, src []float32)) Lo
 // values took 95 to 160 ns in layer norm, 48 to 60 in RMS norm, and 56 to 91 in softmax.
 const mostPerMicrosecond = 16
 
-// RowsPerMicrosecond returns how many rows take about a microsecond. A row with few values takes a sixteenth of that.
+// RowsPerMicrosecond returns how many rows take about a microsecond. A row takes at least a sixteenth of it, however few its values.
 func RowsPerMicrosecond(columns, valuesPerMicrosecond int) float64 {
 	return min(float64(valuesPerMicrosecond)/float64(columns), mostPerMicrosecond)
 }
 
-// FewInRow reports whether several rows have so few columns that mostPerMicrosecond decides how they are divided.
+// FewInRow reports whether rows have so few columns that mostPerMicrosecond decides how they are divided. The pool divides no rows that
+// take less than four microseconds.
 func FewInRow(rows, columns, valuesPerMicrosecond int) bool {
-	return rows > 1 && columns*mostPerMicrosecond < valuesPerMicrosecond
+	return rows >= 4*mostPerMicrosecond && columns*mostPerMicrosecond < valuesPerMicrosecond
 }
 
 // NewRowPlan returns a plan for rows of the given number of columns that chooses by d, which may be nil: see [NewPlan]. It

@@ -62,7 +62,7 @@ func (p *Pipeline) changed(l *calibration.PipelineLength, i int, name string) st
 // holds reports whether no change of a stage's implementation since a revision concerns the stage at a measured length.
 func (p *Pipeline) holds(l *calibration.PipelineLength, i int, m kernels.Implementation, revision int) bool {
 	at, err := p.arranged(l.Elements[:min(len(l.Elements), len(p.w.Inputs))], 0)
-	return err == nil && m.Holds(revision, at.shapes[i], p.backends.Pool.Workers())
+	return err == nil && m.Holds(revision, at.shapes[i], p.backends.Workers())
 }
 
 // doubt returns why a measured route is not believed: an implementation of a stage has changed since, so the route takes another

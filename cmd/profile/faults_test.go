@@ -116,7 +116,7 @@ func disturbed(t *testing.T) machine {
 // depends on what else the machine computes, too. So one of three plays must be as it should be.
 func TestFaultsOfTheCommand(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays for 15 seconds")
+		t.Skip("plays for 15 to 45 seconds")
 	}
 	for fault, cause := range map[string]stream.Cause{"thermal@0.7+1": stream.Heat, "memory@0.7+1": stream.Memory, "busy@0.7+1": stream.Busy, "lost@0.7": stream.Lost} {
 		t.Run(fault, func(t *testing.T) {

@@ -142,7 +142,8 @@ func onGPU(p *profiles.Profile) string {
 	return text
 }
 
-// shortestPause is the shortest pause between two kernels that is printed, in seconds. Clocks of GPUs tell less wrongly.
+// shortestPause is the shortest pause between two kernels that is printed, in seconds. GPUs' clocks resolve no
+// shorter one.
 const shortestPause = 1e-7
 
 // ofKernels says how much of a stage's time its kernels are, or what the GPU does not tell of them. A stage that a GPU computed

@@ -75,11 +75,14 @@ var Layer = kernels.Declare(kernels.Op[LayerParams]{
 		return kernels.Work{Bytes: 8*n + 8*float64(s[columns]), Flops: 8 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
 	By: []kernels.Makers[LayerParams]{
-		kernels.RevisedAt(4, func(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], AboutAMicrosecond) }, kernels.Revised(1, kernels.OverRows(newLayer)), "go-parallel"),
+		kernels.RevisedAt(4, fewInRow, kernels.Revised(1, kernels.OverRows(newLayer)), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLayer)),
 		kernels.KernelText("", appendLayer),
 	},
 })
+
+// fewInRow reports whether rows are divided by their number, not by their values alone.
+func fewInRow(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], AboutAMicrosecond) }
 
 // LayerPlan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes
 // rows. A row with a NaN or an infinity becomes NaN. A row of equal values becomes the biases. Squares of magnitudes above

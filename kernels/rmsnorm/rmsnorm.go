@@ -54,11 +54,16 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8*n + 4*float64(s[columns]), Flops: 4 * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.RevisedAt(4, func(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], norm.AboutAMicrosecond) }, kernels.Revised(1, kernels.OverRows(newLoop)), "go-parallel"),
+		kernels.RevisedAt(4, fewInRow, kernels.Revised(1, kernels.OverRows(newLoop)), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
 		kernels.KernelText("", appendRows),
 	},
 })
+
+// fewInRow reports whether rows are divided by their number, not by their values alone.
+func fewInRow(s kernels.Shape) bool {
+	return kernels.FewInRow(s[rows], s[columns], norm.AboutAMicrosecond)
+}
 
 // Plan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes rows. A
 // row with a NaN becomes NaN. Squares of magnitudes above 10¹⁶ may overflow.

@@ -59,11 +59,14 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 8 * n, Flops: flops * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.RevisedAt(3, func(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], leastChunk) }, kernels.OverRows(newLoop), "go-parallel"),
+		kernels.RevisedAt(3, fewInRow, kernels.OverRows(newLoop), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
 		kernels.KernelText("", appendRows),
 	},
 })
+
+// fewInRow reports whether rows are divided by their number, not by their values alone.
+func fewInRow(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], leastChunk) }
 
 // newLoop returns the softmax of rows in Go.
 func newLoop(p Params, _ int) (kernels.Loop, error) {

@@ -68,8 +68,12 @@ func (c *callback) block(k uint64) {
 		return
 	}
 	c.wake.add(begin - due)
-	if turn := c.slots[c.order[c.next]]; c.notes != nil && turn.OnGPU {
+	turn := c.slots[c.order[c.next]]
+	if c.notes != nil && turn.OnGPU {
 		c.notes.begins(begin-c.start, s != turn)
+	}
+	if s != turn && turn.OnGPU && turn.player.Load() != nil && c.guard.Away() == 0 {
+		c.guard.hangs() // in a block before, which may have begun so late that it said nothing of the GPU
 	}
 	c.turn(p)
 	c.settled = false

@@ -49,7 +49,7 @@ const (
 )
 
 // A GPU counts as busy if the median of the last calls is busyFactor times the usual one, and above the processor's. Then it is idle
-// again below idleFactor, because a GPU on the edge would else come and go.
+// again below idleFactor or below the processor's, because a GPU on the edge would else come and go.
 const (
 	busyCalls  = 8
 	busyFactor = 2
@@ -136,9 +136,14 @@ func (g *Guard) onGPU(took time.Duration, inTime bool) {
 	g.took[g.calls.Load()%busyCalls].Store(int64(took))
 	g.calls.Add(1)
 	if !inTime {
-		g.missed.Store(true)
-		g.away.Or(uint32(Busy))
+		g.hangs()
 	}
+}
+
+// hangs notes that a callback on the GPU is not over when the next one's time has come. The audio goroutine calls it.
+func (g *Guard) hangs() {
+	g.missed.Store(true)
+	g.away.Or(uint32(Busy))
 }
 
 // failed notes that an implementation on the GPU failed. Any goroutine may call it.
@@ -156,7 +161,7 @@ func (g *Guard) look(at time.Duration, probe, processor func() (time.Duration, e
 
 	missed, lost, recent := g.missed.Swap(false), g.lost.Swap(false), g.recent()
 	if !g.known && recent > 0 {
-		g.known, g.usual = true, max(g.usual, recent) // a call after a pause takes longer than the probe before the first block
+		g.known, g.usual = true, max(g.usual, recent) // a stream's calls may take longer than the probe before the first block
 	}
 	away := g.Away()
 	switch {
@@ -211,7 +216,10 @@ func (g *Guard) slow(at, took time.Duration, factor float64, processor func() (t
 	}
 	if at-g.timed >= betweenProbes {
 		g.timed, g.current = at, g.processor
-		if d, err := processor(); err == nil {
+		switch d, err := processor(); {
+		case errors.Is(err, errEnded):
+			return false // nobody knows
+		case err == nil:
 			g.current = d
 		}
 	}

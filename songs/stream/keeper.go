@@ -130,7 +130,7 @@ func (k *keeper) probe() (took time.Duration, err error) {
 
 // time returns what a callback by a route takes, on a player of its own. It does as a stream does, because a call after a pause may
 // take several times as long as one after another: it pauses, computes all streams, and takes the median of as many as the guard
-// judges a stream by, or of fewer if these take more than a second.
+// judges a stream by, or of fewer if these take more than a second. Then the last one may have computed a part of the streams only.
 func (k *keeper) time(r songs.Entrant) (time.Duration, error) {
 	p, err := k.player(r, 1)
 	if err != nil {
@@ -147,16 +147,17 @@ func (k *keeper) time(r songs.Entrant) (time.Duration, error) {
 		if !c.fast {
 			c.clock.until(c.clock.now() + min(c.due(1)-c.due(0), longestPause))
 		}
-		begin := c.clock.now()
-		for range k.streams {
+		begin, computed := c.clock.now(), 0 // streams
+		for computed < k.streams && (computed == 0 || c.clock.now()-from < betweenProbes && !k.isOver()) {
 			if err := p.pipelines[0].Run(p.inputs...); err != nil {
 				return 0, err
 			}
+			computed++
 		}
-		took = append(took, c.clock.now()-begin)
+		took = append(took, (c.clock.now()-begin)*time.Duration(k.streams)/time.Duration(computed))
 	}
 	return median(took), nil
 }
 
-// After a longer pause a call takes no longer.
+// longestPause is the longest pause of a probe before a callback. With longer ones, eight callbacks would take too long.
 const longestPause = 10 * time.Millisecond

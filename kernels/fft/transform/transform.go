@@ -55,20 +55,20 @@ type ComplexSplit interface {
 // times. Sixteen cores of a Xeon took 0.33 times as long so for one row of 131 072 samples, and 0.65 and 1.13 times for four and six.
 // They took 1.3 and 2.8 times as long for four rows of 65 536 and of 32 768. Of 262 144 and 524 288 samples, eight rows took 1.6 and
 // 1.2 times as long.
-func MostShared(n, workers int) int { return min(n/leastShared, mostShared, workers-1) }
+func MostShared(n, workers int) int { return min(n/sharedSamples, mostShared, workers-1) }
 
 const (
-	leastShared = 1 << 15 // samples for each row
-	mostShared  = 6
+	sharedSamples = 1 << 15 // for each row
+	mostShared    = 6
 )
 
 // SharedSince reports whether the workers of a pool of four or more transform count rows of n real samples in another way since
-// MostShared decides. Until then they shared each row of 65 536 samples and more if there were fewer rows than workers.
+// MostShared decides, if there are fewer rows than workers. Until then they shared each row of 65 536 samples and more.
 func SharedSince(count, n int) bool {
 	if n < 1<<16 {
-		return n >= leastShared && count == 1
+		return n >= sharedSamples && count == 1
 	}
-	return count > min(n/leastShared, mostShared)
+	return count > min(n/sharedSamples, mostShared)
 }
 
 // NewComplex returns the transform of length n, at least 1.
