@@ -109,8 +109,9 @@ func distanceAt(known map[int]float64, size int) float64 {
 
 // Since returns the samples of a case or of shapes without the times of implementations that have changed since. It also leaves out
 // the sizes at which one of these was near the fastest one. The best of the rest would count as the best of all there, and a planner
-// would take the sizes for known. Of a change that concerns some of the sizes, all of these are left out, also those at which the counterpart was timed in its place: an implementation without a time at
-// one of several sizes is taken for one that does not divide calls there.
+// would take the sizes for known. Of a change that concerns some of the sizes, all of these are left out, also those at
+// which the counterpart was timed in its place: an implementation without a time at one of several sizes is taken for one that does not
+// divide calls there.
 func Since(set *timings.Set, changes []timings.Change) *timings.Set {
 	if len(changes) == 0 {
 		return set

@@ -154,7 +154,7 @@ func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
 	few := func(s kernels.Shape) bool {
 		return kernels.FewInRow(s[batch]*measuredGroups, s[channels]/measuredGroups*s[length], AboutAMicrosecond)
 	}
-	return kernels.RevisedAt(4, few, kernels.Revised(1, kernels.LoopNamed("go/"+variant, "go-parallel/"+variant, func(p GroupParams, _ int) (kernels.Loop, error) {
+	loops := kernels.LoopNamed("go/"+variant, "go-parallel/"+variant, func(p GroupParams, _ int) (kernels.Loop, error) {
 		l, perGroup := fastest(), len(p.Weights)/p.Groups
 		return kernels.Loop{
 			Rows: func(s *kernels.Shape) int { return s[batch] * p.Groups },
@@ -174,7 +174,8 @@ func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
 				}
 			},
 		}, nil
-	})), "go-parallel/"+variant)
+	})
+	return kernels.RevisedAt(4, few, kernels.Revised(1, loops), "go-parallel/"+variant)
 }
 
 // groupsOnGPU returns a variant of group norm on a GPU. The states of long groups are read once for a threadgroup.
