@@ -250,25 +250,35 @@ func (s *subject) calls(ctx context.Context, plan string, n int) (*profiles.Buil
 	return b, nil
 }
 
-// allocations counts what calls allocate that are not recorded.
+// allocations counts what a call allocates on average, in calls that are not recorded. Go's runtime and package openblas keep some
+// objects for each processor, and a garbage collection takes these away. Calls allocate them again, until each processor has
+// taken part. So there is no collection meanwhile, and the calls that are counted come after about as many others.
 func (s *subject) allocations(p *profiles.Profile) error {
-	const calls = 3
-	var before, after runtime.MemStats
-	for range warmCalls { // a driver readies launches anew that it does not time
-		if err := s.call(); err != nil {
-			return err
-		}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if _, err := s.repeat(); err != nil {
+		return err
 	}
+	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	for range calls {
-		if err := s.call(); err != nil {
-			return err
-		}
+	calls, err := s.repeat()
+	if err != nil {
+		return err
 	}
 	runtime.ReadMemStats(&after)
-	p.Allocations = float64(after.Mallocs-before.Mallocs) / calls
-	p.Allocated = float64(after.TotalAlloc-before.TotalAlloc) / calls
+	p.Allocations = float64(after.Mallocs-before.Mallocs) / float64(calls)
+	p.Allocated = float64(after.TotalAlloc-before.TotalAlloc) / float64(calls)
 	return nil
+}
+
+// repeat makes as many calls as fit into a second, at least warmCalls and at most a hundred, and returns their number.
+func (s *subject) repeat() (calls int, err error) {
+	const most = 100
+	for start := time.Now(); calls < warmCalls || calls < most && time.Since(start) < time.Second; calls++ {
+		if err := s.call(); err != nil {
+			return calls, err
+		}
+	}
+	return calls, nil
 }
 
 // roofs measures the processor, and each GPU that computed a stage.
