@@ -60,7 +60,7 @@ type Part struct {
 
 // Route is one way to compute a pipeline.
 type Route struct {
-	Name string `json:"name"` // what it was measured as: "best-1" to "best-3", "first-1", "first-2", "stages", "processor", "gpu"; people read Title
+	Name string `json:"name"` // what it was measured as: "best-1" to "best-3", "first-1", "first-2", "stages", "processor", "gpu", "elsewhere"; people read Title
 	// Implementations are those of the stages. "" is one that the dispatcher chooses.
 	Implementations  []string `json:"implementations"`
 	MedianSeconds    float64  `json:"median_seconds"`    // of a call; a mean over the calls of a session, where calls go on from each other
@@ -77,6 +77,7 @@ var titles = map[string]string{
 	"stages":    "each stage chosen alone",
 	"processor": "all on the processor",
 	"gpu":       "all on the GPU",
+	"elsewhere": "stages in other places",
 }
 
 // Title returns what the route was measured as, in words. A name that this version does not know is its own title.

@@ -37,7 +37,8 @@ func (p *Pipeline) plan() error {
 		p.leave("each stage as the dispatcher chooses, because the calibration has no times of a GPU for them" + doubt)
 		return nil
 	}
-	best := c.best(1)[0]
+	ways, _ := c.placed()
+	best := c.best(1, ways)[0]
 	if err := p.follow(best.Route); err != nil {
 		p.leave("each stage as the dispatcher chooses: " + err.Error() + doubt)
 		return nil
@@ -221,7 +222,8 @@ func (p *Pipeline) Forecasts(n int, elements ...int) ([]Forecast, error) {
 	if err != nil {
 		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}
-	return c.best(n), nil
+	ways, _ := c.placed()
+	return c.best(n, ways), nil
 }
 
 // Explain says how the last call was computed, and why: a line for the pipeline, and one for each stage. Before the first call,

@@ -12,6 +12,7 @@ import (
 	"crossover/gpu/emulator"
 	"crossover/host"
 
+	"crossover/kernels"
 	"crossover/kernels/kerneltest"
 )
 
@@ -238,5 +239,60 @@ func TestNoForecasts(t *testing.T) {
 		if all, err := p.Forecasts(n, 1000); err != nil || len(all) > 0 {
 			t.Errorf("at most %d: %d forecasts, %v", n, len(all), err)
 		}
+	}
+}
+
+// The best routes may all be alike, so one with many stages in other places is measured too, unless its forecast is far from theirs.
+func TestARouteWithStagesElsewhere(t *testing.T) {
+	way := func(seconds float64, onGPU uint, name string) placed {
+		return placed{Forecast{Route{name}, seconds}, onGPU}
+	}
+	ways := []placed{way(1, 0b111111, "best"), way(1.1, 0b111110, "alike"), way(1.4, 0b011101, "elsewhere"), way(1.45, 0, "later"), way(1.6, 0b000111, "slow")}
+	for _, test := range []struct {
+		name string
+		of   []placed
+		open int
+		want string
+	}{
+		{"two of six stages", ways, 6, "elsewhere"},
+		{"three of seven stages", ways, 7, "later"},
+		{"two of three stages", ways, 3, "elsewhere"},
+		{"too slow", append(ways[:2:2], ways[4]), 6, ""},
+		{"a single way", ways[:1], 0, ""},
+	} {
+		r, ok := elsewhere(test.of, test.open)
+		if got := strings.Join(r, " "); got != test.want || ok != (test.want != "") {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// The routes that are measured for a chain of six stages: the best ones have all or all but one on the GPU.
+func TestEntrants(t *testing.T) {
+	g := &Graph{
+		Name:    "six",
+		Inputs:  []Input{{"x", kernels.Float32, 100}},
+		Stages:  []Stage{gain("a", "x"), gain("b", "a"), gain("c", "b"), gain("d", "c"), gain("e", "d"), gain("f", "e")},
+		Outputs: []string{"f"},
+	}
+	p, err := NewOn(kerneltest.Backends(t, emulator.Unified(false)), madeUp(t, 3.3e-9), g.unrevised())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	all, err := p.Entrants(0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range all {
+		got = append(got, e.Name+": "+strings.ReplaceAll(strings.Join(e.Route, " "), kerneltest.GPUName, "gpu"))
+	}
+	want := []string{
+		"stages:      ", "best-1: gpu gpu gpu gpu gpu gpu", "best-2: gpu gpu gpu gpu gpu go", "best-3: go gpu gpu gpu gpu gpu",
+		"processor: go go go go go go", "elsewhere: gpu gpu gpu gpu go go",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
