@@ -145,7 +145,7 @@ type Options struct {
 // Progress says what a sweep is doing, and how far it has come.
 type Progress struct {
 	Case    string        // of the visit; "" before the first visit
-	Size    int           // of the visit
+	At      string        // size of the visit, with its unit, or its shape: see [kernels.Case.At]
 	Visit   int           // number of visits that have begun
 	Takes   time.Duration // expected duration of the visit; 0 if it is not known
 	Waiting string        // what the sweep waits for, such as "a quiet machine"; "" while it measures
@@ -352,7 +352,7 @@ func (s *sweep) run(ctx context.Context) error {
 			}
 		}
 		s.progress = Progress{
-			Case: e.c.Name, Size: size, Visit: s.progress.Visit + 1, Takes: time.Duration((growing + fixed) * float64(time.Second)),
+			Case: e.c.Name, At: e.c.At(size), Visit: s.progress.Visit + 1, Takes: time.Duration((growing + fixed) * float64(time.Second)),
 		}
 		s.cool(ctx, e)
 		s.tell("")

@@ -111,7 +111,7 @@ func TestSweepOfSeveralCases(t *testing.T) {
 		if p.Visit > 0 && !slices.Contains(seen, p.Case) {
 			seen = append(seen, p.Case)
 		}
-		if p.Budget != o.Budget || p.Size < min(p.Visit, 1) || p.Elapsed < last.Elapsed || p.Elapsed > p.Budget+o.Budget/10 ||
+		if p.Budget != o.Budget || (p.At == "") != (p.Visit == 0) || p.Elapsed < last.Elapsed || p.Elapsed > p.Budget+o.Budget/10 ||
 			p.Visit < last.Visit || p.Visit > last.Visit+1 || p.Takes < 0 {
 			t.Errorf("progress is %+v after %+v", p, last)
 		}

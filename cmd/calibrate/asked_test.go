@@ -76,6 +76,20 @@ func TestOneShape(t *testing.T) {
 	}
 }
 
+// With -v a line for each visit names the shape, or the size with its unit.
+func TestVerboseShapes(t *testing.T) {
+	f := newFolders(t)
+	_, stderr, code := calibrateOn(t, withSoftmax(1), f.args("-v", "--shape", "softmax/columns=100,rows=3", "--shape", "sum/n=5000")...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for _, want := range []string{"s  softmax  rows=3,columns=100\n", "s  sum  5000 samples\n"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no line ends with %q in\n%s", want, stderr)
+		}
+	}
+}
+
 // A record is measured first and by its counts; the operations that it names follow, and others are left alone. What was asked
 // for enters the report by its counts, and not the one on shapes that were not measured.
 func TestRecordedShapes(t *testing.T) {

@@ -35,7 +35,7 @@ func visits(to io.Writer) func(sweeps.Progress) {
 	return func(p sweeps.Progress) {
 		if p.Visit > 0 && p.Visit != last { // the visits of shapes are counted from 1 again
 			last = p.Visit
-			fmt.Fprintf(to, "%6.1fs  %s  %d\n", p.Elapsed.Seconds(), p.Case, p.Size)
+			fmt.Fprintf(to, "%6.1fs  %s  %s\n", p.Elapsed.Seconds(), p.Case, p.At)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestStateOfASweep(t *testing.T) {
-	visit := sweeps.Progress{Case: "sum", Size: 64, Visit: 3, Elapsed: 8 * time.Second, Budget: 2 * time.Minute}
+	visit := sweeps.Progress{Case: "sum", At: "64 values", Visit: 3, Elapsed: 8 * time.Second, Budget: 2 * time.Minute}
 	long, waiting, over := visit, visit, visit
 	long.Takes = 19700 * time.Millisecond
 	waiting.Waiting, waiting.Takes = "a quiet machine", long.Takes
@@ -34,7 +34,7 @@ func TestTheBar(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
 	b := &bar{to: &out, width: 70, now: func() time.Time { return now }}
-	p := sweeps.Progress{Case: "stage-graph/block=512,cost=4,resident", Size: 1, Visit: 1, Budget: 100 * time.Second}
+	p := sweeps.Progress{Case: "stage-graph/block=512,cost=4,resident", At: "1 stages", Visit: 1, Budget: 100 * time.Second}
 	draw := func(elapsed time.Duration) string {
 		out.Reset()
 		p.Elapsed = elapsed
@@ -88,12 +88,12 @@ func TestVerboseProgress(t *testing.T) {
 	var out bytes.Buffer
 	step, _ := Progress(&out, true, false)
 	for _, p := range []sweeps.Progress{
-		{Waiting: "readings"}, {Case: "sum", Size: 64, Visit: 1, Elapsed: time.Second}, {Case: "sum", Size: 64, Visit: 1, Elapsed: 2 * time.Second},
-		{Case: "sum", Size: 64, Visit: 1, Waiting: "a quiet machine"}, {Case: "sum", Size: 64, Visit: 2, Elapsed: 3 * time.Second},
+		{Waiting: "readings"}, {Case: "sum", At: "64 values", Visit: 1, Elapsed: time.Second}, {Case: "sum", At: "64 values", Visit: 1, Elapsed: 2 * time.Second},
+		{Case: "sum", At: "64 values", Visit: 1, Waiting: "a quiet machine"}, {Case: "sum", At: "64 values", Visit: 2, Elapsed: 3 * time.Second},
 	} {
 		step(p)
 	}
-	if want := "   1.0s  sum  64\n   3.0s  sum  64\n"; out.String() != want {
+	if want := "   1.0s  sum  64 values\n   3.0s  sum  64 values\n"; out.String() != want {
 		t.Errorf("it writes %q, want %q", out.String(), want)
 	}
 }
