@@ -369,8 +369,8 @@ func TestNoMap(t *testing.T) {
 			t.Errorf("operations[%d] has a map", i)
 		}
 	}
-	if names := FileNames(h, noGroup); !slices.Equal(names, []string{"overview.png"}) {
-		t.Errorf("files %v, want the overview alone", names)
+	if names := FileNames(h, noGroup); len(names) > 0 {
+		t.Errorf("files %v, want none: there is no case either", names)
 	}
 }
 

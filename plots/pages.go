@@ -22,11 +22,14 @@ type page struct {
 
 // pages divides the cases of a host. If all fit on one page, its name is "overview". Otherwise each group of operations has
 // pages of its own, such as "overview_spectral" and "overview_spectral-2", in the order of the groups' first cases. Cases along
-// the same line of shapes stay together, and the pages of a group have about as many lines each. group returns the name of an
-// operation's group, and "" for one that has none.
+// the same line of shapes stay together, and the pages of a group have about as many lines each. A host without cases has no
+// page. group returns the name of an operation's group, and "" for one that has none.
 func pages(h *calibration.Host, group func(operation string) string) []page {
 	lines := linesOf(h.Cases)
-	if heightOf(lines) <= pageLanes {
+	switch {
+	case len(lines) == 0:
+		return nil
+	case heightOf(lines) <= pageLanes:
 		return []page{{name: overviewName, cases: h.Cases}}
 	}
 	var groups []string

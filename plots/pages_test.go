@@ -34,7 +34,7 @@ func TestPages(t *testing.T) {
 		lines map[string]int
 		want  []string
 	}{
-		"nothing":          {nil, []string{"overview"}},
+		"nothing":          {nil, nil},
 		"all fit":          {map[string]int{"A1": 5, "B1": 5}, []string{"overview"}},
 		"groups":           {map[string]int{"A1": 5, "B1": 5, "A2": 3}, []string{"overview_a", "overview_b"}},
 		"no group":         {map[string]int{"A1": 8, "-": 5}, []string{"overview_other", "overview_a"}},

@@ -462,10 +462,11 @@ func TestWriteFails(t *testing.T) {
 	}
 	// A folder at the path of the image cannot be replaced. Write then removes the temporary file.
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "overview.png", "x"), 0o755); err != nil {
+	h, runs = testHost(twoThresholds)
+	if err := os.MkdirAll(filepath.Join(dir, FileNames(h, noGroup)[0], "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), dir, h, map[string][]Run{}, noGroup); err == nil {
+	if _, err := Write(t.Context(), dir, h, runs, noGroup); err == nil {
 		t.Error("wrote over a folder")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {

@@ -42,6 +42,9 @@ func TestOneShape(t *testing.T) {
 	if !strings.Contains(stdout, "softmax/columns=100,rows=3      1  a                     2.2 µs") || strings.Contains(stdout, "VERDICT") || strings.Contains(stdout, "ALL SHAPES") {
 		t.Errorf("the table is\n%s", stdout)
 	}
+	if charts, err := os.ReadDir(filepath.Join(f.plots, filepath.Base(f.host()))); err != nil || len(charts) > 0 || strings.Contains(stderr, "chart") {
+		t.Errorf("without a case there is nothing to draw, but there are %v, %v: %s", charts, err, stderr)
+	}
 	for _, more := range []string{"softmax/rows=70,columns=200", "sum/n=5000"} {
 		if stdout, stderr, code = calibrateOn(t, withSoftmax(2), f.args("--shape", more)...); code != 0 {
 			t.Fatalf("%s: exit %d: %s", more, code, stderr)

@@ -196,8 +196,11 @@ func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 		return err
 	}
 	if !o.json {
-		fmt.Fprintf(stderr, "\nwrote %s, %s in %s and the samples in %s\n",
-			o.output, command.Plural(p.charts, "chart"), o.charts, p.run.Folder)
+		charts := ""
+		if p.charts > 0 { // shapes that were asked for have none
+			charts = fmt.Sprintf(", %s in %s", command.Plural(p.charts, "chart"), o.charts)
+		}
+		fmt.Fprintf(stderr, "\nwrote %s%s and the samples in %s\n", o.output, charts, p.run.Folder)
 	}
 	if restless, all := restlessParts(&p.measured.Entry); o.from == "" && 2*restless > all {
 		fmt.Fprintf(stderr, "calibrate: warning: the machine was not quiet for %d of %d cases and operations, so choices of this run may be wrong: run it again beside no other program\n",
