@@ -77,7 +77,7 @@ func checkFixed(axes []Axis, fixed []Param) error {
 		}
 	}
 	if len(fixed) != len(axes)-1 {
-		return fmt.Errorf("it names values of %d of %d axes (want one for each of %s but one, or for all of them)", len(fixed), len(axes), axisList(axes))
+		return fmt.Errorf("it names values of %d of %d axes (want one for each of %s but one, or for all of them)", len(fixed), len(axes), AxisList(axes))
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func checkValues(axes []Axis, values []Param) error {
 	for _, p := range values {
 		switch {
 		case !slices.ContainsFunc(axes, func(a Axis) bool { return a.Name == p.Name }):
-			return fmt.Errorf("%q is not an axis (there are %s)", p.Name, axisList(axes))
+			return fmt.Errorf("%q is not an axis (there are %s)", p.Name, AxisList(axes))
 		case seen[p.Name]:
 			return fmt.Errorf("%s is there twice", p.Name)
 		case p.Value < 1:
@@ -102,8 +102,8 @@ func checkValues(axes []Axis, values []Param) error {
 	return nil
 }
 
-// axisList returns the names of axes, for a message.
-func axisList(axes []Axis) string {
+// AxisList returns the names of axes, for a message.
+func AxisList(axes []Axis) string {
 	var names []string
 	for _, a := range axes {
 		names = append(names, a.Name)
@@ -118,7 +118,7 @@ func ShapeOf(axes []Axis, values []Param) (Shape, error) {
 		return s, err
 	}
 	if len(values) != len(axes) {
-		return s, fmt.Errorf("%d of %d axes have a value (want all of %s)", len(values), len(axes), axisList(axes))
+		return s, fmt.Errorf("%d of %d axes have a value (want all of %s)", len(values), len(axes), AxisList(axes))
 	}
 	for _, p := range values {
 		s[axisIndex(axes, p.Name)] = p.Value

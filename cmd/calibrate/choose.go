@@ -37,10 +37,26 @@ func (o *options) checkChoose() error {
 	case err != nil && (whole || len(o.arguments) == 0 && !isCase(name)):
 		return command.Usage("--choose %.80q: %v", o.choose, err)
 	case len(o.arguments) != 1:
-		return command.Usage("--choose %.80q: want one size behind it, e.g. --choose fft/batch=1 4096, or all axes, e.g. --choose fft/n=441,batch=64", o.choose)
+		return o.wantsSize(name)
 	}
 	_, err = o.size()
 	return err
+}
+
+// wantsSize is the error of --choose for a case that has no size behind it, or several. name is that of the case in caller memory.
+func (o *options) wantsSize(name string) error {
+	all := catalogue.Cases(&kernels.Backends{})
+	at := slices.IndexFunc(all, func(c kernels.Case) bool { return c.Name == name })
+	if at < 0 {
+		var err error
+		if all, err = catalogue.Line(&kernels.Backends{}, name); err != nil {
+			return command.Usage("--choose %.80q: %v", o.choose, err)
+		}
+		at = 0
+	}
+	c := &all[at]
+	return command.Usage("--choose %.80q: want one size behind it, in %s, e.g. --choose %s %d, or values of all axes of %s: %s",
+		o.choose, c.Axis.Unit, o.choose, c.Axis.Min, c.Operation, kernels.AxisList(catalogue.AxesOf(name)))
 }
 
 // isCase reports whether the catalogue has a case of this name, such as attention/self, which names no values of axes.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"crossover/cmd/internal/command"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
 )
 
 func TestChoose(t *testing.T) {
@@ -113,6 +115,43 @@ func TestChooseSaysWhatIsWrong(t *testing.T) {
 		_, stderr, code := calibrateOn(t, withSoftmax(1), arguments...)
 		if code != command.ExitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: exit %d, %q, want %q", c.arguments, code, stderr, c.want)
+		}
+	}
+}
+
+// Whatever is wrong with the axes, the message has those of the operation that was asked for, and of no other.
+func TestChooseNamesTheAxesOfItsOperation(t *testing.T) {
+	machine := twoCases(1)
+	for _, c := range catalogue.Cases(&kernels.Backends{}) {
+		axes := catalogue.AxesOf(c.Name)
+		var names []string
+		for _, a := range axes {
+			names = append(names, a.Name)
+		}
+		list := strings.Join(names, ", ")
+		all := c.Operation + "/" + strings.Join(names, "=64,") + "=64"
+		first, _, _ := strings.Cut(all, ",")
+		wrong := [][]string{
+			{c.Name}, {c.Name, "4", "5"}, // no size, and one too many
+			{c.Operation + "/bogus=3"}, {c.Operation + "/bogus=3", "4"}, {first + ",bogus=3"}, {first + ",bogus=3", "4"},
+			{c.Operation + "/" + names[0]}, {c.Operation + "/" + names[0] + "=many", "4"}, {all + ",bogus=3"},
+		}
+		if len(names) > 1 {
+			wrong = append(wrong, []string{c.Operation}, []string{c.Operation, "4"})
+		}
+		if len(names) > 2 {
+			wrong = append(wrong, []string{first}, []string{first, "4"})
+		}
+		for _, arguments := range wrong {
+			_, stderr, code := calibrateOn(t, machine, append([]string{"--choose"}, arguments...)...)
+			if code != command.ExitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, list) {
+				t.Errorf("%q: exit %d, %q, want the axes %s", arguments, code, stderr, list)
+			}
+			for _, other := range []string{"n_fft", "batch", "columns"} {
+				if !strings.Contains(c.Name+","+list, other) && strings.Contains(stderr, other+"=") {
+					t.Errorf("%q: %q names %s, which is an axis of another operation", arguments, stderr, other)
+				}
+			}
 		}
 	}
 }

@@ -249,6 +249,12 @@ func ReadShape(name string) (s Shape, whole bool, err error) {
 	return s, true, err
 }
 
+// AxesOf returns the axes of the operation of a name, nil if there is no such operation.
+func AxesOf(name string) []kernels.Axis {
+	l, _, _ := read(name)
+	return l.Axes
+}
+
 // CutPlacement splits the placement off the name of a case or a shape: "scale/shared", "softmax/columns=1024,shared".
 func CutPlacement(name string) (rest string, p kernels.Placement) {
 	for _, p := range []kernels.Placement{kernels.Shared, kernels.Resident} {
@@ -276,15 +282,17 @@ func read(name string) (l kernels.Listing, values []kernels.Param, err error) {
 	if parameters == "" {
 		return operations[at], nil, nil
 	}
+	l = operations[at]
 	for part := range strings.SplitSeq(parameters, ",") {
 		axis, value, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			return l, nil, fmt.Errorf("%.80q is not a value of an axis (want a whole number, such as n_fft=1024)", part)
+			return l, nil, fmt.Errorf("%.80q is not a value of an axis (want a whole number for one of %s, such as %s=%d)",
+				part, kernels.AxisList(l.Axes), l.Axes[0].Name, l.Axes[0].Min)
 		}
 		values = append(values, kernels.Param{Name: axis, Value: n})
 	}
-	return operations[at], values, nil
+	return l, values, nil
 }
 
 // CasesHere returns [Placed] of the backends of this machine.

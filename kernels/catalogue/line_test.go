@@ -41,7 +41,7 @@ func TestLine(t *testing.T) {
 		"stft/n_fft=1024,hop=0":     "want 1 to",
 		"stft/n_fft=1024,hop=-1":    "want 1 to",
 		"stft/n_fft=1024,hop=1e3":   "not a value",
-		"stft/n_fft=1024,hop":       "not a value",
+		"stft/n_fft=1024,hop":       "not a value of an axis (want a whole number for one of n_fft, hop, n, such as n_fft=64)",
 		"fft/batch=2,":              `"" is not a value`,
 		"fft/n=4,batch=2":           "2 of 2 axes",
 		"softmax/columns=999999999": "want 1 to",
