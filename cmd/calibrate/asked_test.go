@@ -240,9 +240,13 @@ func TestAskedShapesAreRefused(t *testing.T) {
 	if err := os.WriteFile(record, []byte("softmax/rows=3,columns=4 2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for flag, value := range map[string]string{"--shape": "softmax/rows=3,columns=4", "--shapes": record} {
-		_, stderr, code := calibrateOn(t, withSoftmax(1), f.args(flag, value, "--ops", "sum")...)
-		if want := "calibrate: " + flag + " with --ops: want one of the two\n"; code != command.ExitUsage || stderr != want {
+	for want, args := range map[string][]string{
+		"--shape with --ops: want one of the two":                                                               {"--shape", "softmax/rows=3,columns=4", "--ops", "softmax"},
+		`--ops "sum" matches no shape of --shapes ` + record + " (it has shapes of softmax)":                    {"--shapes", record, "--ops", "sum"},
+		"--ops \"(\": error parsing regexp: missing closing ): `(` (want a regular expression such as '^fft/')": {"--shapes", record, "--ops", "("},
+	} {
+		_, stderr, code := calibrateOn(t, withSoftmax(1), f.args(append(args, "--dry-run")...)...)
+		if want = "calibrate: " + want + "\n"; code != command.ExitUsage || stderr != want {
 			t.Errorf("exit %d, %q, want %q", code, stderr, want)
 		}
 	}
@@ -251,6 +255,52 @@ func TestAskedShapesAreRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(f.file); err == nil {
 		t.Error("a refused run wrote a file")
+	}
+}
+
+// With --ops, the shapes and lines of a file are measured that match, or whose operations do, and these operations alone.
+func TestShapesOfSomeOperations(t *testing.T) {
+	f := newFolders(t)
+	record := filepath.Join(f.root, "shapes.txt")
+	text := "softmax/rows=3,columns=100 5\nsum/n=777 9\nsoftmax/rows=70,columns=200\nfft/n=512\nsoftmax/rows=3,columns=100,shared 2\n"
+	if err := os.WriteFile(record, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for ops, want := range map[string][]string{
+		"^softmax$":              {"softmax/rows=3,columns=100\n", "softmax/rows=70,columns=200\n", "softmax/columns=1024\n", "2 shapes, 1 case,"},
+		"^softmax/columns=1024$": {"softmax/rows=3,columns=100\n", "softmax/rows=70,columns=200\n", "softmax/columns=1024\n", "2 shapes, 1 case,"},
+		"^softmax/rows=70,":      {"softmax/rows=70,columns=200\n", "softmax/columns=1024\n", "1 shape, 1 case,"},
+		"^s.*m$":                 {"sum/n=777\n", "sum\n", "1 shape, 1 case,"},
+		"^fft$":                  {"fft/n=512\n", "1 case,"},
+		"^(sum$|fft/batch=1|soft)": {
+			"sum/n=777\n", "softmax/rows=3,columns=100\n", "softmax/rows=70,columns=200\n", "fft/n=512\n", "sum\n", "softmax/columns=1024\n", "3 shapes, 3 cases,",
+		},
+	} {
+		stdout, stderr, code := calibrateOn(t, withSoftmax(1), f.args("--shapes", record, "--ops", ops, "--dry-run")...)
+		names := 0
+		for line := range strings.Lines(stdout) {
+			if strings.HasPrefix(line, "softmax") || strings.HasPrefix(line, "sum") || strings.HasPrefix(line, "fft") {
+				names++
+			}
+		}
+		if code != 0 || names != len(want)-1 {
+			t.Errorf("%s: exit %d, %s\n%s", ops, code, stderr, stdout)
+		}
+		for _, part := range want {
+			if !strings.Contains("\n"+stdout, "\n"+part) {
+				t.Errorf("%s: no line %q in\n%s", ops, part, stdout)
+			}
+		}
+	}
+	if err := os.WriteFile(record, []byte("softmax/rows=3,columns=100 5\nsum/n=777 9\nsoftmax/rows=70,columns=200\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := calibrateOn(t, withSoftmax(1), f.args("--shapes", record, "--ops", "softmax", "--budget", "2s")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	h := hostEntry(t, f)
+	if len(h.Cases) != 1 || len(h.Operations) != 1 || len(h.Operations[0].Asked) != 2 {
+		t.Errorf("%d cases, %d operations: %+v", len(h.Cases), len(h.Operations), h.Operations)
 	}
 }
 

@@ -184,11 +184,7 @@ func explainShape(o *options, machine command.Machine) (e dispatch.Explanation, 
 	space := spaceOf(machine, s.Operation, s.Placement)
 	switch {
 	case space == nil && len(s.Values) == 1:
-		name := s.Operation
-		if s.Placement != kernels.Caller {
-			name += "/" + string(s.Placement)
-		}
-		return explainCase(o, name, s.Values[0], machine)
+		return explainCase(o, placedAs(s.Operation, s.Placement), s.Values[0], machine)
 	case space == nil && s.Placement != kernels.Caller:
 		return e, notPlaced(o.choose, s.Placement)
 	case space == nil:

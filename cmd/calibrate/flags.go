@@ -70,7 +70,7 @@ type options struct {
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o = &options{}
 	flags := pflag.NewFlagSet("calibrate", pflag.ContinueOnError)
-	flags.StringVar(&o.ops, "ops", "", "measure only the cases whose name matches this `regexp`")
+	flags.StringVar(&o.ops, "ops", "", "measure only the cases whose name matches this `regexp`; with --shapes, only the shapes of which the name, the operation or a case of the operation matches")
 	flags.StringArrayVar(&o.shape, "shape", nil, "measure only this `shape`, fft/n=441,batch=64, or this line of shapes, all axes fixed but one: stft/n_fft=1024,hop=256; may be repeated")
 	flags.StringVar(&o.shapesFile, "shapes", "", "measure the shapes in this `file` first, by their counts, and then their operations; dispatch's Record writes such a file")
 	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
@@ -122,10 +122,8 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	for _, flag := range []string{"shape", "shapes"} {
-		if o.given(flag) && o.given("ops") {
-			return command.Usage("--%s with --ops: want one of the two", flag)
-		}
+	if o.given("shape") && o.given("ops") {
+		return command.Usage("--shape with --ops: want one of the two")
 	}
 	if o.sizes != "" && len(o.asked) > 0 {
 		return command.Usage("--sizes with %s %s: the shape has its sizes (leave one of the two out)", o.asked[0].origin, o.asked[0].Name)
@@ -270,7 +268,7 @@ func (o *options) drawSeed() {
 	}
 }
 
-// cases returns the cases that --ops, --shape and --sizes select, and checks --impl.
+// cases returns the cases that --ops, --shape, --shapes and --sizes select.
 func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, error) {
 	cases, err := o.selectCases(all)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"crossover/cmd/internal/command"
@@ -82,11 +83,16 @@ func (o *options) ask(a asked) {
 // picks reports whether the command line asks for lines or shapes.
 func (o *options) picks() bool { return len(o.lines)+len(o.asked) > 0 }
 
-// selectCases returns the cases of the catalogue that --ops selects, or the lines of --shape in every placement and the cases
-// that asked shapes need.
+// selectCases returns the cases of the catalogue that --ops selects, or the lines of --shape and --shapes in every placement and
+// the cases that asked shapes need.
 func (o *options) selectCases(all []kernels.Case) ([]kernels.Case, error) {
 	if !o.picks() {
 		return command.SelectCases(all, o.ops)
+	}
+	if o.given("ops") {
+		if err := o.selectShapes(all); err != nil {
+			return nil, err
+		}
 	}
 	var cases []kernels.Case
 	for _, name := range o.lines {
@@ -105,6 +111,36 @@ func (o *options) selectCases(all []kernels.Case) ([]kernels.Case, error) {
 		o.budget = max(leastBudget, time.Duration(len(cases))*lineBudget+time.Duration(len(o.asked))*shapeBudget)
 	}
 	return cases, nil
+}
+
+// selectShapes leaves the lines and shapes of a file that --ops selects, by their own name or, as for verify, by that of the
+// operation or of one of its cases with the data in the same place.
+func (o *options) selectShapes(all []kernels.Case) error {
+	matches, err := command.Pattern(o.ops)
+	if err != nil {
+		return err
+	}
+	var left []string // operations that are left out
+	selected := func(name, operation string, placement kernels.Placement) bool {
+		if matches.MatchString(name) || matches.MatchString(placedAs(operation, placement)) || slices.ContainsFunc(all, func(c kernels.Case) bool {
+			return c.Operation == operation && c.Placement == placement && matches.MatchString(c.Name)
+		}) {
+			return true
+		}
+		if !slices.Contains(left, operation) {
+			left = append(left, operation)
+		}
+		return false
+	}
+	o.lines = slices.DeleteFunc(o.lines, func(name string) bool {
+		operation, _, _ := strings.Cut(name, "/")
+		return !selected(name, operation, kernels.Caller)
+	})
+	o.asked = slices.DeleteFunc(o.asked, func(a asked) bool { return !selected(a.Name, a.Operation, a.Placement) })
+	if !o.picks() {
+		return command.Usage("--ops %q matches no shape of --shapes %s (it has shapes of %s)", o.ops, o.shapesFile, strings.Join(left, ", "))
+	}
+	return nil
 }
 
 // addCases adds the cases that are not there yet.

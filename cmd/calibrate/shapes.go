@@ -8,6 +8,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/kernels"
 )
 
 // shapesTable prints, for each operation, how good its choices are at held-out shapes. It prints nothing if there is no
@@ -56,8 +57,13 @@ FITTED is the number of fitted shapes. WITHIN 5 % says at how many of the held-o
 
 // placedName returns the name of an operation with its placement, in the form of a case's name.
 func placedName(o *calibration.Operation) string {
-	if o.Placement == "caller" {
-		return o.Name
+	return placedAs(o.Name, kernels.Placement(o.Placement))
+}
+
+// placedAs is placedName for an operation that need not be measured.
+func placedAs(operation string, p kernels.Placement) string {
+	if p == kernels.Caller {
+		return operation
 	}
-	return o.Name + "/" + o.Placement
+	return operation + "/" + string(p)
 }
