@@ -165,7 +165,7 @@ func (s *shapes) explain(shape []int) Explanation {
 	answer := s.answer(shape)
 	switch {
 	case answer == nothing && !s.of.Surface.Fitted():
-		return Explanation{Implementation: CPU, Reason: "it was not measured there, and nothing is predicted", Answer: Unknown}
+		return Explanation{Implementation: CPU, Reason: s.of.asked.entry.nothingOf(s.of.Name), Answer: Unknown}
 	case answer == nothing:
 		return Explanation{Implementation: CPU, Reason: "nothing on record can be used: " + s.passed(-1, shape), Answer: Unknown}
 	case answer >= firstLine:
@@ -184,6 +184,11 @@ func (s *shapes) explain(shape []int) Explanation {
 		e.considerWaitAt(s, s.relief(answer, shape))
 	}
 	return e
+}
+
+// nothingOf is the reason for a shape of an operation of which nothing is known.
+func (e entry) nothingOf(operation string) string {
+	return fmt.Sprintf("the calibration of %s measured nothing that decides at this shape, and predicts nothing for %s", e.host.ID, operation)
 }
 
 // explainAsked says why an implementation is chosen at a shape that was measured because somebody asked for it.

@@ -109,7 +109,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	case p == nil && s.entry.host == nil:
 		s.reason = s.entry.fallback
 	case p == nil:
-		s.reason = fmt.Sprintf("the calibration of %s predicts nothing for %s", s.entry.host.ID, o.name)
+		s.reason = s.entry.nothingOf(operation)
 	}
 	if refused != "" {
 		s.refused = "; " + refused

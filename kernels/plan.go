@@ -684,14 +684,18 @@ func (p *Plan[P]) explainIn(s Shape, placement Placement) (e dispatch.Explanatio
 	if line.Answer != dispatch.Unknown || p.named(line.Implementation) >= 0 {
 		return line
 	}
-	// Nothing that was measured tells. The reason of the line is the better one, but the line may lie elsewhere. A value of 0
-	// is not known.
-	if p.dispatcher == nil || p.op.Judged == nil || slices.Contains(s[:len(p.op.Axes)], 0) {
+	// Nothing that was measured tells. The reason of a line that the file has is the better one. Without it, the reason is that of the
+	// shape, whatever line the plan goes by. A value of 0 is not known.
+	axes, known := s[:len(p.op.Axes)], line.Unit != ""
+	if p.dispatcher == nil || len(axes) < 2 || slices.Contains(axes, 0) || known && p.op.Judged == nil {
+		e = line
+	} else if e = p.operation(placement).ExplainShape(axes...); e.Answer != dispatch.Unknown { // by a line that the plan does not go by
 		e = line
 	} else {
-		e.Shape = p.op.shapeText(s)
+		if e.Shape = p.op.shapeText(s); known {
+			e.Reason = line.Reason
+		}
 	}
-	e.Reason = line.Reason
 	if i := p.preferred(c.line, 0); i >= 0 {
 		e.Implementation = p.makers[i].Name
 	}

@@ -153,6 +153,36 @@ func TestPlanOverShapes(t *testing.T) {
 	}
 }
 
+// The reason for a shape of which nothing is known is the same for a plan and for whoever asks for the shape.
+func TestPlanExplainsWhatIsNotKnown(t *testing.T) {
+	asked := addingFile()
+	of := &asked.Hosts[0].Operations[0]
+	of.Surface = surface.Surface{Axes: of.Surface.Axes, Features: of.Surface.Features}
+	of.Asked = []calibration.Asked{{Shape: []int{7, 8}, Calls: 1, MedianSeconds: []float64{2, 1, 3}}}
+	of.HeldOut = calibration.HeldOut{}
+	asked.Hosts[0].Cases = nil
+	other := addingFile()
+	other.Hosts[0].Operations, other.Hosts[0].Cases = nil, other.Hosts[0].Cases[:1]
+	other.Hosts[0].Cases[0].Name, other.Hosts[0].Cases[0].Operation, other.Hosts[0].Cases[0].Parameters = "sum", "sum", nil
+	for name, file := range map[string]*calibration.File{"asked shapes alone": asked, "another operation": other} {
+		d, err := dispatch.New(file, dispatch.WithHost(machine))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, judged := range []bool{true, false} {
+			op := addingRows(map[string]int{})
+			if !judged {
+				op.Judged = nil
+			}
+			plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, op, params{})
+			e, want := plan.Explain(kernels.Shape{30, 40}), d.Operation("add").ExplainShape(30, 40)
+			if e.Reason != want.Reason || e.Reason == "" || e.Case != "add" || e.Shape != "rows=30 columns=40" || e.Answer != dispatch.Unknown || e.Implementation != "first" {
+				t.Errorf("%s, judged %v: %s\nwant the reason of %s", name, judged, e, want)
+			}
+		}
+	}
+}
+
 // Where an implementation fails, the next best one as predicted computes.
 func TestPlanOverShapesWithoutAnImplementation(t *testing.T) {
 	calls := map[string]int{}

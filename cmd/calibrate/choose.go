@@ -130,7 +130,27 @@ func explainCase(o *options, name string, size int, machine command.Machine) (e 
 	if err != nil {
 		return e, err
 	}
-	return d.Case(name, present(all)...).Explain(size), nil
+	e = d.Case(name, present(all)...).Explain(size)
+	if s, whole := shapeOf(name, size); whole && e.Unit == "" && spaceOf(machine, s.Operation, s.Placement) != nil {
+		return explainAt(d, s, machine), nil // the file has no such case, and the shape says more
+	}
+	return e, nil
+}
+
+// shapeOf returns the shape of a size of a line, or false if the case is no line that values of axes name.
+func shapeOf(name string, size int) (s catalogue.Shape, whole bool) {
+	line, placement := catalogue.CutPlacement(name)
+	cases, err := catalogue.Line(&kernels.Backends{}, line)
+	if err != nil {
+		return s, false
+	}
+	separator := ","
+	if !strings.Contains(line, "/") {
+		separator = "/"
+	}
+	s, whole, err = catalogue.ReadShape(fmt.Sprintf("%s%s%s=%d", line, separator, cases[0].Axis.Name, size))
+	s.Placement = placement
+	return s, whole && err == nil
 }
 
 // competingAt returns the implementations of a case: one that is measured by default, or another line of shapes.
@@ -194,7 +214,38 @@ func explainShape(o *options, machine command.Machine) (e dispatch.Explanation, 
 	if err != nil {
 		return e, err
 	}
-	return d.Operation(space.Case.Name, present(space.Case.Implementations)...).ExplainShape(s.Values...), nil
+	return explainAt(d, s, machine), nil
+}
+
+// explainAt returns what a typed plan would get at a shape of an operation that has a space: a line through the shape decides where
+// the file has no more of the operation than lines.
+func explainAt(d *dispatch.Dispatcher, s catalogue.Shape, machine command.Machine) dispatch.Explanation {
+	space := spaceOf(machine, s.Operation, s.Placement)
+	names := present(space.Case.Implementations)
+	e := d.Operation(space.Case.Name, names...).ExplainShape(s.Values...)
+	if e.Answer != dispatch.Unknown {
+		return e
+	}
+	for along := range space.Axes {
+		var fixed []string
+		for i, a := range space.Axes {
+			if i != along {
+				fixed = append(fixed, fmt.Sprintf("%s=%d", a.Name, s.Values[i]))
+			}
+		}
+		lines, err := catalogue.Line(&kernels.Backends{}, s.Operation+"/"+strings.Join(fixed, ","))
+		if err != nil {
+			continue
+		}
+		name := lines[0].Name
+		if s.Placement != kernels.Caller {
+			name += "," + string(s.Placement)
+		}
+		if line := d.Case(name, names...).Explain(s.Values[along]); line.Answer != dispatch.Unknown {
+			return line
+		}
+	}
+	return e
 }
 
 // present returns the names of the implementations that this machine has.

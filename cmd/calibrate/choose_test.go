@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"crossover/cmd/internal/command"
+	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
+	"crossover/kernels/softmax"
 )
 
 func TestChoose(t *testing.T) {
@@ -57,6 +59,44 @@ func TestChooseAtAnyShape(t *testing.T) {
 		arguments := append([]string{"-o", f.file, "--choose"}, wrong...)
 		if _, stderr, code := calibrateOn(t, withSoftmax(1), arguments...); code != command.ExitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %q", wrong, code, stderr)
+		}
+	}
+}
+
+// What is said of a shape of which nothing is known is what a typed plan says, whether the shape or a size of a line is asked for.
+func TestChooseWhereNothingIsKnown(t *testing.T) {
+	for name, arguments := range map[string][]string{
+		"another operation": {"--ops", "^sum$"}, "another shape": {"--shape", "softmax/rows=70,columns=200"},
+	} {
+		f := newFolders(t)
+		succeed(t, withSoftmax(1), f.args(arguments...)...)
+		d, err := dispatch.Load(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := softmax.New(d, softmax.Params{Columns: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "softmax at rows=3 columns=100: cpu, " + plan.Explain(3).Reason + "\n"
+		plan.Close()
+		for _, asked := range [][]string{{"softmax/rows=3,columns=100"}, {"softmax/columns=100", "3"}, {"softmax/rows=3", "100"}} {
+			stdout, stderr, code := calibrateOn(t, withSoftmax(1), append([]string{"-o", f.file, "--choose"}, asked...)...)
+			if code != 0 || stdout != "cpu\n"+want {
+				t.Errorf("%s: %q: exit %d, %s%swant %s", name, asked, code, stderr, stdout, want)
+			}
+		}
+	}
+}
+
+// Where the file has lines of an operation alone, a line through a shape decides, as it does for a plan.
+func TestChooseOnALineAlone(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, withSoftmax(1), f.args("--ops", "softmax", "--sizes", "1:4096")...)
+	for _, asked := range [][]string{{"softmax/rows=3,columns=1024"}, {"softmax/columns=1024", "3"}, {"softmax/rows=3", "1024"}} {
+		stdout, stderr, code := calibrateOn(t, withSoftmax(1), append([]string{"-o", f.file, "--choose"}, asked...)...)
+		if code != 0 || !strings.HasPrefix(stdout, "a\nsoftmax/columns=1024 at 3 rows: a, ") {
+			t.Errorf("%q: exit %d, %s%s", asked, code, stderr, stdout)
 		}
 	}
 }
