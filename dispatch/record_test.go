@@ -489,11 +489,15 @@ func TestReadShapes(t *testing.T) {
 		"sum/n=7 99999999999999999999\n":  "is no count",
 		"sum/n=7 3 times\n":               "has 3 words",
 		"sum/n=7 \x1b[2J\n":               `"\x1b[2J" is no count`,
-		strings.Repeat("x", 1<<17) + "\n": "token too long",
+		strings.Repeat("x", 1<<17) + "\n": "shapes.txt:1: the line is longer than 65536 bytes (want a shape",
 		many.String():                     fmt.Sprintf("more than %d shapes", MostRecorded),
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
+	}
+	folder := t.TempDir()
+	if _, err := ReadShapes(folder); err == nil || err.Error() != "read "+folder+": is a directory (want a file of shapes)" {
+		t.Errorf("a folder: %v", err)
 	}
 }

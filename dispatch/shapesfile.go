@@ -2,11 +2,13 @@ package dispatch
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Called is a shape or a line of shapes, and how often a program called it.
@@ -48,7 +50,13 @@ func ReadShapes(path string) ([]Called, error) {
 		index[c.Name] = len(all)
 		all = append(all, c)
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, syscall.EISDIR):
+		return nil, fmt.Errorf("%w (want a file of shapes)", err) // which names the path
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("%s:%d: the line is longer than %d bytes (want a shape and how often it was called, such as fft/n=441,batch=64 1000)",
+			path, n, bufio.MaxScanTokenSize)
+	case err != nil:
 		return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 	}
 	return all, nil
