@@ -406,3 +406,27 @@ func TestGrain(t *testing.T) {
 		}()
 	}
 }
+
+// A helper that was woken just after it had parked polls longer from then on, and one that was not needed for long polls as at first.
+func TestHowLongHelpersPoll(t *testing.T) {
+	for waited, want := range map[time.Duration]time.Duration{
+		idleSpin + time.Microsecond: longSpin, longSpin - 1: longSpin, longSpin: idleSpin, 10 * time.Millisecond: idleSpin,
+	} {
+		if got := spinAfter(waited); got != want {
+			t.Errorf("woken after %v: %v, want %v", waited, got, want)
+		}
+	}
+}
+
+// A helper that polls longer comes to the next loop, and parks if there is none. All workers of a meeting wait for each other.
+func TestLongPoll(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	for range 100 {
+		p.Run(2, 1, &yieldingMeeting{n: 2})
+		for !p.helpers[0].parked.Load() {
+			runtime.Gosched()
+		}
+		p.Run(2, 1, &yieldingMeeting{n: 2})
+	}
+}
