@@ -6,7 +6,7 @@
 //
 //  1. add the spans of each call to a [Builder], which makes a [Profile] of them;
 //  2. set the profile's Roofs, and read [Profile.Stages], [Profile.Bottlenecks] and their sentences;
-//  3. save the profile, and on another day compare two of them by [Compare].
+//  3. write the profile to a file, and on another day compare two of them by [Compare].
 //
 // The roofline model is that of Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for multicore
 // architectures", Communications of the ACM 52 (2009). The intervals are percentile intervals of a block bootstrap: Künsch, "The

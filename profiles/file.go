@@ -1,44 +1,27 @@
 package profiles
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
 // schema is the version of the file.
 const schema = "1.0"
 
-// Save writes a profile to path through a temporary file, so that an interrupted save leaves the old file.
-func (p *Profile) Save(path string) error {
+// Write writes a profile as JSON, which Load reads.
+func (p *Profile) Write(w io.Writer) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return fmt.Errorf("profiles: %w", err)
 	}
-	if err := replace(path, append(text, '\n')); err != nil {
-		return fmt.Errorf("profiles: cannot write %s: %w", path, cause(err))
-	}
-	return nil
-}
-
-// replace writes a file through a temporary one.
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".profile-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err = cmp.Or(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	_, err = w.Write(append(text, '\n'))
+	return err
 }
 
 // cause returns the cause of an os error, without the path.

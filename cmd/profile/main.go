@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -167,10 +166,7 @@ func (o *options) ready() (err error) {
 		if file == "" {
 			continue
 		}
-		if info, err := os.Stat(file); err == nil && info.IsDir() {
-			return fmt.Errorf("cannot write %s: it is a folder (want a file)", file)
-		}
-		if err := command.Writable(filepath.Dir(file)); err != nil {
+		if err := command.WritableFile(file); err != nil {
 			return err
 		}
 	}

@@ -166,7 +166,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		}
 	}
 	if o.json != "" {
-		if err := p.Save(o.json); err != nil {
+		if err := command.Replace(o.json, p.Write); err != nil {
 			return err
 		}
 	}

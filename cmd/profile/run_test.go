@@ -433,7 +433,7 @@ func TestAStageAloneOnAGPU(t *testing.T) {
 			t.Errorf("%s is saved as %+v", st.Name, st)
 		}
 	}
-	if err := p.Save(path("again.json")); err != nil {
+	if err := command.Replace(path("again.json"), p.Write); err != nil {
 		t.Fatal(err)
 	}
 	saved, again := read(t, path("p.json")), read(t, path("again.json"))
@@ -480,7 +480,7 @@ func TestAStageAloneOnAGPU(t *testing.T) {
 	for i := range p.Median {
 		p.Median[i].Device = nil
 	}
-	if err := p.Save(path("earlier.json")); err != nil {
+	if err := command.Replace(path("earlier.json"), p.Write); err != nil {
 		t.Fatal(err)
 	}
 	stdout, _, err = profiled(t, b, "--audio", song, "--plan", "stages", "--before", path("earlier.json"))

@@ -184,20 +184,62 @@ func removeProbes(dir string) {
 	}
 }
 
-// Replace writes a file through a temporary one in its folder, so that an interrupted or failed write leaves the old file.
+// WritableFile reports whether Replace can write a file. Commands call it before they spend time. Like Writable, it makes the
+// folder.
+func WritableFile(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("cannot write %s: it is a folder (want a file)", path)
+	}
+	target, replaceable := replaced(path)
+	if !replaceable {
+		return nil // opening a pipe waits for its reader
+	}
+	return Writable(filepath.Dir(target))
+}
+
+// Replace writes a file through a temporary one in its folder, so that an interrupted or failed write leaves the old file. If
+// path is a symbolic link, Replace replaces the file to which it points. A device or a pipe is no file to replace, so Replace
+// writes into it.
 func Replace(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".crossover-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, Cause(err))
+	by := replace
+	target, replaceable := replaced(path)
+	if !replaceable {
+		by = writeInto
 	}
-	defer os.Remove(f.Name())
-	if err = cmp.Or(write(f), f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := by(target, write); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, Cause(err))
 	}
 	return nil
+}
+
+// replaced follows symbolic links to the file that Replace writes. It reports whether a new file may take its place. A link
+// that leads to no file yet must not be replaced either.
+func replaced(path string) (target string, replaceable bool) {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
+	}
+	info, err := os.Lstat(path)
+	return path, err != nil || info.Mode().IsRegular()
+}
+
+func replace(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".crossover-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := cmp.Or(write(f), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func writeInto(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(write(f), f.Close())
 }
 
 // SamePlace reports whether two paths name the same file or folder, which need not exist. An empty path names none.

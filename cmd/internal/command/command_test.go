@@ -173,6 +173,32 @@ func TestSamePlace(t *testing.T) {
 	}
 }
 
+// A link stays a link, also if the file to which it points does not exist yet.
+func TestReplaceFollowsLinks(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	file, link := filepath.Join(other, "file"), filepath.Join(dir, "link")
+	if err := os.Symlink(file, link); err != nil {
+		t.Skip(err)
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := WritableFile(link); err != nil {
+			t.Error(err)
+		}
+		if err := Replace(link, func(w io.Writer) error { _, err := fmt.Fprint(w, text); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if to, err := os.Readlink(link); err != nil || to != file {
+			t.Errorf("the link leads to %q: %v", to, err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != text {
+			t.Errorf("the file holds %q: %v", got, err)
+		}
+	}
+	if err := WritableFile(dir); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Error(err)
+	}
+}
+
 // A failed write leaves the old file and nothing beside it.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
