@@ -156,6 +156,9 @@ func recordAll(ctx context.Context, o options, ops []operation, m memory, d *dis
 	if o.json == "" {
 		return measureAll(ctx, o, ops, m, d, each)
 	}
+	if sameFile(o.json, o.calibration) {
+		return nil, coded{exitUsage, fmt.Errorf("--json would overwrite %s, which --calibration names (want another file)", o.calibration)}
+	}
 	file, err := os.Create(o.json)
 	if err != nil {
 		return nil, err
@@ -163,6 +166,13 @@ func recordAll(ctx context.Context, o options, ops []operation, m memory, d *dis
 	lines = file
 	records, err := measureAll(ctx, o, ops, m, d, each)
 	return records, errors.Join(err, file.Close())
+}
+
+// sameFile reports whether two paths lead to the same file.
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // firstVisits is the share of the budget that first visits take. Later ones take less time each: compiled code is there, and

@@ -80,6 +80,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--ops", "nothing"}, exitUsage, "stft"},
 		{[]string{"--calibration", filepath.Join(t.TempDir(), "none.json")}, exitFailed, "none.json"},
 		{[]string{"--calibration", damaged}, exitFailed, "damaged.json"},
+		{[]string{"--calibration", here, "--ops", "^log$", "--per-operation", "1", "--json", here}, exitUsage, "would overwrite"},
 		{[]string{"--calibration", other}, exitNoEntry, "calibrate on this host"},
 		{[]string{"--calibration", here, "--ops", "^log$", "--per-operation", "1"}, exitTooLittle, "larger --budget"},
 	} {
