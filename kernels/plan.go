@@ -709,17 +709,25 @@ func (p *Plan[P]) Close() {
 	p.held.close()
 }
 
+// mostValues is the greatest number of values that Alloc takes, as [gpu.Device.Alloc] does. With more than a slice can have, make
+// panics.
+const mostValues = 1 << 40
+
 // Alloc returns n zeros in shared memory, which a GPU reaches without a copy by the processor. The placement of a call is
 // shared if all of its slices lie in such memory. Parts of slices from Alloc do. Alloc opens GPUs until it finds one that
 // works. If none works, Alloc returns ordinary memory.
 //
 // Only free frees the memory, because the garbage collector cannot know whether a part of data is still in use. If the
-// system has no such memory left, Alloc returns an error that wraps [gpu.ErrOutOfMemory].
+// system has no such memory left, or if n is above 2⁴⁰, Alloc returns an error that wraps [gpu.ErrOutOfMemory]. A program
+// that has no room for ordinary memory ends, as it does in make.
 //
 // Alloc panics if n is below 0.
 func (b *Backends) Alloc(n int) (data []float32, free func(), err error) {
 	if n < 0 {
 		panic(fmt.Sprintf("kernels: Alloc of %d values: want at least 0", n))
+	}
+	if int64(n) > mostValues {
+		return nil, nil, fmt.Errorf("kernels: Alloc of %d values: want at most %d: %w", n, int64(mostValues), gpu.ErrOutOfMemory)
 	}
 	d := b.device()
 	if d == nil {

@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -403,6 +404,16 @@ func TestAllocOfLessThanNothing(t *testing.T) {
 		}
 	}()
 	new(kernels.Backends).Alloc(-1)
+}
+
+// No system has memory for so many values, whose number of bytes may overflow to 0 or less. That is an error and no panic.
+func TestAllocOfTooMuch(t *testing.T) {
+	for _, n := range []int{1<<40 + 1, 1 << 61, 1<<62 - 1, 1 << 62, 1<<62 + 1, math.MaxInt} {
+		data, free, err := new(kernels.Backends).Alloc(n)
+		if data != nil || free != nil || !errors.Is(err, gpu.ErrOutOfMemory) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%d values: %d, %v", n, len(data), err)
+		}
+	}
 }
 
 // BenchmarkPlan times a call that does nothing.
