@@ -28,6 +28,18 @@ func (h *Host) run(n int) Run {
 	return Run{Created: h.Created, Environment: h.Environment, Method: h.Method}
 }
 
+// Processors returns the greatest number of processors to which the entry's times may belong: those that the processes could use, or
+// more if Go was told so.
+func (h *Host) Processors() int {
+	most := h.Facts.Cores
+	for n := range len(h.Runs) + 1 {
+		if s := h.run(n).Environment.Sentinel; s != nil {
+			most = max(most, s.Processors)
+		}
+	}
+	return most
+}
+
 // For returns the host as it was in the newest run of a case, without cases, operations and pipelines.
 func (h *Host) For(c *Case) *Host {
 	run, of := h.RunOf(c), *h

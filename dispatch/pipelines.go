@@ -25,6 +25,20 @@ func (d *Dispatcher) Pipeline(name string, stages []string) (measured calibratio
 	return *p, true
 }
 
+// Processors returns the greatest number of processors to which the times of the calibration may belong, and 0 without a
+// calibration. This program may have fewer, by GOMAXPROCS or another limit on the process.
+func (d *Dispatcher) Processors() int {
+	if d.none() {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.entry.host == nil {
+		return 0
+	}
+	return d.entry.host.Processors()
+}
+
 // MoveSeconds returns how long a byte takes that a pipeline moves in the processor's memory between two stages: the median over
 // all pipelines that were measured. It is 0 if none was.
 func (d *Dispatcher) MoveSeconds() float64 {

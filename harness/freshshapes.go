@@ -69,7 +69,8 @@ func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string
 			space := *spaces[at]
 			space.Case.Implementations = promised(o.Implementations, space.Case.Implementations)
 			check := &ShapesCheck{
-				Name: name, Recorded: o, Space: &space, Called: of(called, name), Changed: changedSince(o.Implementations, &space.Case),
+				Name: name, Recorded: o, Space: &space, Called: of(called, name),
+				Changed: changedSince(o.Implementations, &space.Case, v.Entry.Processors()),
 			}
 			if len(check.Called) == 0 && !o.Surface.Fitted() {
 				check.Called, check.AskedFor = calledOf(o, name), true

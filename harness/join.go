@@ -127,7 +127,7 @@ func (r *Run) NothingToAdd(now, before *calibration.Case, set *timings.Set, decl
 	switch missing := missing(now, before); {
 	case missing != "":
 		return missing + " did not compete"
-	case wrongNow(now, before) || changedNow(now, before, declared):
+	case wrongNow(now, before) || changedNow(now, before, declared, r.Entry.Processors()):
 		return "an implementation is another one now"
 	case len(quiet.Blocks) == 0:
 		return "none of its blocks was quiet"
@@ -209,12 +209,13 @@ func leastTelling(main *timings.Set, all []earlier) int {
 }
 
 // Poorer says why the result of a run for a case must not replace the result from before. It returns "" if it may. declared is the
-// case in this program, or nil: see [Run.Declared].
-func Poorer(now, before *calibration.Case, declared *kernels.Case) string {
+// case in this program, or nil: see [Run.Declared]. processors is the number of those that the result from before belongs to: see
+// [calibration.Host.Processors].
+func Poorer(now, before *calibration.Case, declared *kernels.Case, processors int) string {
 	switch missing := missing(now, before); {
 	case now.Blocks == 0 && before.Blocks > 0:
 		return "nothing was measured"
-	case len(before.Segments) == 0, wrongNow(now, before), changedNow(now, before, declared):
+	case len(before.Segments) == 0, wrongNow(now, before), changedNow(now, before, declared, processors):
 		return ""
 	case len(now.Segments) == 0:
 		return "the samples do not decide"
@@ -242,11 +243,11 @@ func wrongNow(now, before *calibration.Case) bool {
 
 // changedNow reports whether an implementation that competed before has a higher revision now, of which a change concerns the case. The
 // choices from before rest on times that it no longer takes.
-func changedNow(now, before *calibration.Case, declared *kernels.Case) bool {
+func changedNow(now, before *calibration.Case, declared *kernels.Case, processors int) bool {
 	return slices.ContainsFunc(now.Implementations, func(is calibration.Implementation) bool {
 		return slices.ContainsFunc(before.Implementations, func(was calibration.Implementation) bool {
 			return was.Name == is.Name && was.Excluded == "" && is.Revision > was.Revision &&
-				(declared == nil || !holdsOn(declared, was.Name, was.Revision))
+				(declared == nil || !holdsOn(declared, was.Name, was.Revision, processors))
 		})
 	})
 }

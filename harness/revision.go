@@ -23,7 +23,7 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 	out.Timings, out.Earlier, out.Shapes = maps.Clone(r.Timings), map[string][]*timings.Set{}, maps.Clone(r.Shapes)
 	maps.Copy(out.Earlier, r.Earlier)
 	out.Entry.Cases = slices.Clone(r.Entry.Cases)
-	found := changes{}
+	found, processors := changes{}, r.Entry.Processors()
 	for k := range r.Entry.Cases {
 		c := &r.Entry.Cases[k]
 		now := newer.Timings[c.Name]
@@ -35,7 +35,7 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 			continue
 		}
 		leaveOut := func(set *timings.Set, measured time.Time) *timings.Set {
-			changes := set.Changes(now.Revision, holdsIn(of, set, now.Revision))
+			changes := set.Changes(now.Revision, holdsIn(of, set, now.Revision, processors))
 			found.add(c.Operation, set, changes, measured)
 			return thresholds.Since(set, changes)
 		}
@@ -56,7 +56,7 @@ func (r *Run) since(newer *Run, except func(name string) bool) (*Run, []string) 
 		if o.Created != nil {
 			created = *o.Created
 		}
-		changes := r.Shapes[name].Changes(now.Revision, holdsIn(newer.Declared(name), r.Shapes[name], now.Revision))
+		changes := r.Shapes[name].Changes(now.Revision, holdsIn(newer.Declared(name), r.Shapes[name], now.Revision, processors))
 		found.add(o.Name, r.Shapes[name], changes, created)
 		out.Shapes[name] = thresholds.Since(r.Shapes[name], changes)
 	}
@@ -69,7 +69,7 @@ func (r *Run) relabel(c *calibration.Case, declared *kernels.Case) {
 	all := slices.Concat([]*timings.Set{r.Timings[c.Name]}, r.Earlier[c.Name])
 	revisions := map[string]int{}
 	for n, set := range all {
-		changes := set.Changes(own, holdsIn(declared, set, own))
+		changes := set.Changes(own, holdsIn(declared, set, own, r.Entry.Processors()))
 		for i := range changes {
 			if changes[i].ConcernsAny(set) {
 				return
@@ -144,22 +144,13 @@ func sameAs(other, set *timings.Set) *timings.Set {
 	return set.Without(set.Changes(other.Revision, nil))
 }
 
-// Declare gives a loaded run cases and spaces of this program. They know which shapes a change concerns on the machine of the run: see
-// [Join].
+// Declare gives a loaded run cases and spaces of this program. They know which shapes a change concerns: see [Join].
 func (r *Run) Declare(cases []kernels.Case, spaces []*kernels.Space) {
-	r.cases, r.Spaces = slices.Clone(cases), nil
-	for i := range r.cases {
-		r.cases[i].Processors = r.Entry.Facts.Cores
-	}
-	for _, s := range spaces {
-		of := *s
-		of.Case.Processors = r.Entry.Facts.Cores
-		r.Spaces = append(r.Spaces, &of)
-	}
+	r.cases, r.Spaces = cases, spaces
 }
 
 // DeclaredAs gives the run the cases and spaces of another one: see [Run.Declare].
-func (r *Run) DeclaredAs(other *Run) { r.Declare(other.cases, other.Spaces) }
+func (r *Run) DeclaredAs(other *Run) { r.cases, r.Spaces = other.cases, other.Spaces }
 
 // Declared returns the case of the run, or of one of its spaces, with a name. It returns nil if there is none.
 func (r *Run) Declared(name string) *kernels.Case {
@@ -176,9 +167,9 @@ func (r *Run) Declared(name string) *kernels.Case {
 	return nil
 }
 
-// holdsIn returns a function that reports whether the times of an implementation in a set hold at a size though it has the revision of
-// now. It returns nil if there is no case that knows. A case knows nothing of other revisions than its own.
-func holdsIn(c *kernels.Case, set *timings.Set, now func(implementation string) (revision int, known bool)) func(implementation string, size int) bool {
+// holdsIn returns a function that reports whether the times of an implementation in a set, of a machine with so many processors, hold at
+// a size though it has the revision of now. It returns nil if there is no case that knows. A case knows nothing of other revisions than its own.
+func holdsIn(c *kernels.Case, set *timings.Set, now func(implementation string) (revision int, known bool), processors int) func(implementation string, size int) bool {
 	if c == nil {
 		return nil
 	}
@@ -189,9 +180,9 @@ func holdsIn(c *kernels.Case, set *timings.Set, now func(implementation string) 
 			return false
 		}
 		if values, found := set.Shapes[size]; found {
-			return c.HoldsAt(implementation, set.Revisions[implementation], values)
+			return c.HoldsAt(implementation, set.Revisions[implementation], values, processors)
 		}
-		return c.Holds(implementation, set.Revisions[implementation], size)
+		return c.Holds(implementation, set.Revisions[implementation], size, processors)
 	}
 }
 
@@ -207,29 +198,29 @@ func revisionOf(c *kernels.Case) func(implementation string) (revision int, know
 	}
 }
 
-// holdsOn reports whether all times of an implementation on a line hold that it took at an earlier revision, as far as sizes all over
+// holdsOn reports whether all times of an implementation on a line hold that it took at an earlier revision on so many processors, as far as sizes all over
 // the line tell. Of the shapes of a space it is not known.
-func holdsOn(c *kernels.Case, implementation string, revision int) bool {
+func holdsOn(c *kernels.Case, implementation string, revision, processors int) bool {
 	if c.Shape != nil {
 		return false
 	}
 	const steps = 64
 	low, high := float64(c.Axis.Min), float64(c.Axis.Max)
 	for i := range steps + 1 {
-		if !c.Holds(implementation, revision, c.Axis.Nearest(int(math.Round(low*math.Pow(high/low, float64(i)/steps))))) {
+		if !c.Holds(implementation, revision, c.Axis.Nearest(int(math.Round(low*math.Pow(high/low, float64(i)/steps)))), processors) {
 			return false
 		}
 	}
 	return true
 }
 
-// changedSince returns why nothing can be said of choices that rest on recorded times: an implementation that competed has
+// changedSince returns why nothing can be said of choices that rest on recorded times of so many processors: an implementation that competed has
 // changed since, and takes other times. It returns "" if none has.
-func changedSince(recorded []calibration.Implementation, c *kernels.Case) string {
+func changedSince(recorded []calibration.Implementation, c *kernels.Case, processors int) string {
 	now := revisionOf(c)
 	var names []string
 	for _, i := range recorded {
-		if revision, known := now(i.Name); known && i.Excluded == "" && revision != i.Revision && !holdsOn(c, i.Name, i.Revision) {
+		if revision, known := now(i.Name); known && i.Excluded == "" && revision != i.Revision && !holdsOn(c, i.Name, i.Revision, processors) {
 			names = append(names, i.Name)
 		}
 	}

@@ -84,20 +84,31 @@ func TestJoinLeavesOutTimesOfOtherRevisions(t *testing.T) {
 	}
 }
 
-// A loaded run judges changes by the number of processors of its own machine.
-func TestDeclaredProcessors(t *testing.T) {
-	cases, spaces := []kernels.Case{{Name: "sum", Processors: 2}}, []*kernels.Space{{Case: kernels.Case{Name: "product", Processors: 2}}}
-	r, another := shaped(1, 300, 0), shaped(2, 300, 0)
-	r.Entry.Facts.Cores, another.Entry.Facts.Cores = 16, 4
-	r.Declare(cases, spaces)
-	another.DeclaredAs(r)
-	for _, name := range []string{"sum", "product"} {
-		if got := [2]int{r.Declared(name).Processors, another.Declared(name).Processors}; got != [2]int{16, 4} {
-			t.Errorf("%s: cases of %v processors, want 16 and 4", name, got)
+// Whether a change concerns times is judged by the processors of the machine that took them, whatever this process may use.
+func TestJoinJudgesByTheProcessorsOfTheTimes(t *testing.T) {
+	none := func(string) bool { return false }
+	op := &kernels.Op[struct{}]{Name: "sum", Axes: []kernels.Axis{{Name: "n", Min: 1, Max: 1 << 20}},
+		Lines: []kernels.Line{{Axis: kernels.Axis{Name: "n", Min: 1, Max: 1 << 20}, At: func(n int) kernels.Shape { return kernels.Shape{n} }}},
+		By: []kernels.Makers[struct{}]{kernels.RevisedOn(1, func(_ kernels.Shape, processors int) bool { return processors >= 4 },
+			kernels.Named("c", func(*kernels.Backends, struct{}) (kernels.Runner, error) { return nil, nil }))}}
+	for name, test := range map[string]struct {
+		cores int
+		at    *calibration.Sentinel
+		want  bool
+	}{
+		"of two": {2, nil, false}, "of sixteen": {16, nil, true}, "of sixteen, two used": {16, &calibration.Sentinel{Processors: 2}, true},
+		"of two, with GOMAXPROCS=8": {2, &calibration.Sentinel{Processors: 8}, true},
+	} {
+		older, newer := shaped(1, 300, 0), shaped(2, 400, 1)
+		older.Entry.Facts.Cores, older.Entry.Environment.Sentinel = test.cores, test.at
+		newer.Declare(op.Cases(kernels.Here()), nil)
+		if lost := len(Join(older, newer, none, none).Changes) > 0; lost != test.want {
+			t.Errorf("%s: the change concerns the times: %v, want %v", name, lost, test.want)
 		}
-	}
-	if cases[0].Processors != 2 || spaces[0].Case.Processors != 2 {
-		t.Error("the cases of others have changed")
+		changed := changedSince([]calibration.Implementation{{Name: "c"}}, newer.Declared("sum"), older.Entry.Processors()) != ""
+		if changed != test.want {
+			t.Errorf("%s: choices cannot be checked: %v, want %v", name, changed, test.want)
+		}
 	}
 }
 
@@ -172,7 +183,7 @@ func TestJoinLeavesOutTimesThatHaveChanged(t *testing.T) {
 	narrowed.Axis.Min = greatest + 1
 	is := &calibration.Case{Blocks: 1, Implementations: []calibration.Implementation{{Name: "c", Revision: 1}}}
 	was := &calibration.Case{Blocks: 9, Segments: []calibration.Segment{{}}, Implementations: []calibration.Implementation{{Name: "c"}}}
-	if Poorer(is, was, &narrowed) == "" || Poorer(is, was, &newer.cases[0]) != "" {
+	if Poorer(is, was, &narrowed, 2) == "" || Poorer(is, was, &newer.cases[0], 2) != "" {
 		t.Error("a change of other sizes makes a poorer run a better one, or one of these does not")
 	}
 	// A program knows nothing of the changes between other revisions than its own.
@@ -184,11 +195,11 @@ func TestJoinLeavesOutTimesThatHaveChanged(t *testing.T) {
 	// The choices on a line that a change does not concern can still be checked.
 	recorded := []calibration.Implementation{{Name: "c"}}
 	c := newer.cases[0]
-	if changedSince(recorded, &c) == "" {
+	if changedSince(recorded, &c, 2) == "" {
 		t.Error("the line has changed, and nothing is said")
 	}
-	if c.Axis.Min = greatest + 1; changedSince(recorded, &c) != "" {
-		t.Errorf("%s, though nothing on the line has changed", changedSince(recorded, &c))
+	if c.Axis.Min = greatest + 1; changedSince(recorded, &c, 2) != "" {
+		t.Errorf("%s, though nothing on the line has changed", changedSince(recorded, &c, 2))
 	}
 }
 
@@ -258,7 +269,7 @@ func TestChangedSince(t *testing.T) {
 		c := &kernels.Case{Implementations: []kernels.Implementation{
 			{Name: "go", Revision: now[0]}, {Name: "fftw", Revision: now[1]}, {Name: "cuda", Revision: now[2]},
 		}}
-		if got := changedSince(recorded, c); got != want {
+		if got := changedSince(recorded, c, 2); got != want {
 			t.Errorf("%v: %q, want %q", now, got, want)
 		}
 	}
@@ -281,7 +292,7 @@ func TestResultsOfAnEarlierRevisionDoNotStay(t *testing.T) {
 		"did not compete":   {result(10, 2, ""), result(100, 1, "no library"), "it has fewer blocks"},
 		"nothing, and none": {result(0, 2, ""), result(100, 1, ""), "nothing was measured"},
 	} {
-		if got := Poorer(c.now, c.before, nil); got != c.want {
+		if got := Poorer(c.now, c.before, nil, 2); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -166,7 +166,7 @@ func (r *Run) before(c *kernels.Case) []*timings.Set {
 	}
 	var earlier []*timings.Set
 	for _, set := range r.Before.History(c.Name) {
-		if set = thresholds.Since(set, set.Changes(revisionOf(c), holdsIn(c, set, revisionOf(c)))); len(set.Blocks) > 0 {
+		if set = thresholds.Since(set, set.Changes(revisionOf(c), holdsIn(c, set, revisionOf(c), r.Before.Entry.Processors()))); len(set.Blocks) > 0 {
 			earlier = append(earlier, set)
 		}
 	}

@@ -131,7 +131,7 @@ func (r *Run) shapesBefore(s *kernels.Space) *timings.Set {
 		return &timings.Set{}
 	}
 	before := r.Before.Shapes[s.Case.Name]
-	return thresholds.Since(before, before.Changes(revisionOf(&s.Case), holdsIn(&s.Case, before, revisionOf(&s.Case))))
+	return thresholds.Since(before, before.Changes(revisionOf(&s.Case), holdsIn(&s.Case, before, revisionOf(&s.Case), r.Before.Entry.Processors())))
 }
 
 // knownShapes returns how many shapes of earlier runs count as known. That is at most leftOutAt times the number of shapes at

@@ -70,7 +70,7 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 			// that this program would never measure are not checked either.
 			c.Axis.Min, c.Axis.Max = max(c.Axis.Min, recorded.Axis.From), min(c.Axis.Max, recorded.Axis.To)
 			c.Implementations = promised(recorded.Implementations, c.Implementations)
-			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c, Changed: changedSince(recorded.Implementations, &c)})
+			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c, Changed: changedSince(recorded.Implementations, &c, entry.Processors())})
 		}
 	}
 	return v

@@ -48,14 +48,6 @@ type Backends struct {
 // backendsCount is the number of backends that have an identity.
 var backendsCount atomic.Uint64
 
-// Workers returns the number of workers of the pool, one for each logical processor, and 0 without a pool.
-func (b *Backends) Workers() int {
-	if b.Pool == nil {
-		return 0
-	}
-	return b.Pool.Workers()
-}
-
 // identity returns a number that no other backends ever have. An address would not do, because the garbage collector reuses
 // addresses.
 func (b *Backends) identity() uint64 {

@@ -21,6 +21,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -104,19 +105,22 @@ type Implementation struct {
 // partly is a change that concerns some shapes only.
 type partly struct {
 	revision int // that the change made
-	least    int // number of logical processors from which on it concerns a machine
-	concerns func(s Shape) bool
+	concerns func(s Shape, processors int) bool
 }
 
 // Holds reports whether a call at a shape takes the time that it took at an earlier revision on a machine with so many logical
-// processors, because no change since then concerns both. 0 stands for a machine of which that is not known.
+// processors, because no change since then concerns both. 0 stands for a machine of which that is not known: it may have any number,
+// and what concerns many counts.
 func (i Implementation) Holds(revision int, s Shape, processors int) bool {
 	if revision > i.Revision {
 		return false
 	}
+	if processors == 0 {
+		processors = math.MaxInt
+	}
 	for r := revision + 1; r <= i.Revision; r++ {
 		at := slices.IndexFunc(i.partly, func(p partly) bool { return p.revision == r })
-		if at < 0 || (processors == 0 || processors >= i.partly[at].least) && i.partly[at].concerns(s) {
+		if at < 0 || i.partly[at].concerns(s, processors) {
 			return false
 		}
 	}
@@ -171,10 +175,6 @@ type Case struct {
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 
-	// Processors is the number of logical processors of the machine whose times the case judges: see [Case.Holds]. The pool has a
-	// worker for each. It is 0 where that is not known.
-	Processors int
-
 	// Shape returns the shape that a size stands for, where the case is that of a Space, and Axes are the names of its values. Both
 	// are nil for a line.
 	Shape func(size int) []int
@@ -198,20 +198,20 @@ type Case struct {
 	Problem func(size int, in Input) Problem
 }
 
-// Holds reports whether a call at a size takes the time that an implementation took at an earlier revision: see
-// [Implementation.Holds]. It is for cases of a line.
-func (c *Case) Holds(implementation string, revision, size int) bool {
-	return c.at != nil && c.holds(implementation, revision, c.at(size))
+// Holds reports whether a call at a size takes the time that an implementation took at an earlier revision, on a machine with so many
+// logical processors: see [Implementation.Holds]. It is for cases of a line.
+func (c *Case) Holds(implementation string, revision, size, processors int) bool {
+	return c.at != nil && c.holds(implementation, revision, c.at(size), processors)
 }
 
 // HoldsAt is [Case.Holds] at a shape, which is given by the values of its axes.
-func (c *Case) HoldsAt(implementation string, revision int, values []int) bool {
+func (c *Case) HoldsAt(implementation string, revision int, values []int, processors int) bool {
 	var s Shape
-	return copy(s[:], values) == len(values) && c.holds(implementation, revision, s)
+	return copy(s[:], values) == len(values) && c.holds(implementation, revision, s, processors)
 }
 
-func (c *Case) holds(implementation string, revision int, s Shape) bool {
-	return slices.ContainsFunc(c.Implementations, func(i Implementation) bool { return i.Name == implementation && i.Holds(revision, s, c.Processors) })
+func (c *Case) holds(implementation string, revision int, s Shape, processors int) bool {
+	return slices.ContainsFunc(c.Implementations, func(i Implementation) bool { return i.Name == implementation && i.Holds(revision, s, processors) })
 }
 
 // Placed returns the case with its data in another placement.

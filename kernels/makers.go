@@ -205,11 +205,13 @@ func Revised[P any](revision int, makers Makers[P], names ...string) Makers[P] {
 // If a revision within is raised later, such as the pool's, RevisedAt panics too. Replace it by [Revised] then, because that change
 // concerns all shapes.
 func RevisedAt[P any](revision int, concerns func(s Shape) bool, makers Makers[P], names ...string) Makers[P] {
-	return RevisedOn(0, revision, concerns, makers, names...)
+	return RevisedOn(revision, func(s Shape, _ int) bool { return concerns(s) }, makers, names...)
 }
 
-// RevisedOn is [RevisedAt] for a change that concerns only machines with at least so many logical processors.
-func RevisedOn[P any](processors, revision int, concerns func(s Shape) bool, makers Makers[P], names ...string) Makers[P] {
+// RevisedOn is [RevisedAt] for a change that also depends on the number of workers in the pool. What concerns a number must concern all
+// greater ones: concerns gets the number of logical processors of a machine, and a limit on a process, such as GOMAXPROCS, gives the
+// pool fewer.
+func RevisedOn[P any](revision int, concerns func(s Shape, processors int) bool, makers Makers[P], names ...string) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		all := makers(b, op)
 		for i := range all {
@@ -219,7 +221,7 @@ func RevisedOn[P any](processors, revision int, concerns func(s Shape) bool, mak
 			if all[i].Revision++; all[i].Revision != revision {
 				panic(fmt.Sprintf("kernels: %s of %s has revision %d, which is declared as %d", all[i].Name, op.Name, all[i].Revision, revision))
 			}
-			all[i].partly = append(all[i].partly, partly{revision, processors, concerns})
+			all[i].partly = append(all[i].partly, partly{revision, concerns})
 		}
 		return all
 	}

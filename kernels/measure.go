@@ -29,7 +29,6 @@ func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 		OneWinner:  line.OneWinner,
 		Alone:      len(o.Axes) == 1 || o.Hidden,
 		Placement:  Caller,
-		Processors: b.Workers(),
 		Tolerance:  func(size int) float64 { return o.Tolerance(line.At(size)) },
 		Bytes:      func(size int) float64 { return o.Work(line.At(size), "").Bytes },
 		Work:       func(size int, variant string) Work { return o.Work(line.At(size), variant) },

@@ -29,22 +29,27 @@ func TestRevised(t *testing.T) {
 	}
 }
 
-// A change on machines with many processors leaves what was measured on others.
+// A change on machines with many processors leaves what was measured on others. A machine of which that is not known may have many.
 func TestRevisedOn(t *testing.T) {
 	line := Line{Axis: Axis{Name: "n", Unit: "elements", Min: 1, Max: 64}, At: func(size int) Shape { return Shape{size} }}
 	op := &Op[struct{}]{Name: "none", Axes: []Axis{line.Axis}, Lines: []Line{line}, By: []Makers[struct{}]{
-		RevisedOn(4, 1, small, Named("go", func(*Backends, struct{}) (Runner, error) { return nil, nil })),
+		RevisedOn(1, func(s Shape, processors int) bool { return processors >= 4 && s[0] <= min(8, processors) },
+			Named("go", func(*Backends, struct{}) (Runner, error) { return nil, nil })),
 	}}
 	c := op.Cases(&Backends{})[0]
-	for processors, want := range map[int]bool{0: false, 1: true, 3: true, 4: false, 16: false} {
-		if c.Processors = processors; c.Holds("go", 0, 8) != want || !c.Holds("go", 0, 9) || !c.Holds("go", 1, 8) {
-			t.Errorf("%d processors: a time before the change holds: %v, want %v", processors, c.Holds("go", 0, 8), want)
+	for processors, want := range map[int][]int{0: {9}, 1: {4, 5, 8, 9}, 3: {4, 5, 8, 9}, 4: {5, 8, 9}, 5: {8, 9}, 16: {9}} {
+		var got []int
+		for _, size := range []int{4, 5, 8, 9} {
+			if c.Holds("go", 0, size, processors) {
+				got = append(got, size)
+			}
+			if c.HoldsAt("go", 0, []int{size}, processors) != c.Holds("go", 0, size, processors) || !c.Holds("go", 1, size, processors) {
+				t.Errorf("%d processors, size %d: the shape says something else, or the present revision does not hold", processors, size)
+			}
 		}
-	}
-	two := pool.New(2)
-	defer two.Close()
-	if c := op.Cases(&Backends{Pool: two})[0]; c.Processors != 2 {
-		t.Errorf("a case of two processors is of %d", c.Processors)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d processors: times before the change hold at %v, want %v", processors, got, want)
+		}
 	}
 }
 
@@ -71,10 +76,10 @@ func TestRevisedAt(t *testing.T) {
 		for revision, want := range test.holds {
 			var got []int
 			for _, size := range []int{4, 9, 10} {
-				if c.Holds("go", revision, size) {
+				if c.Holds("go", revision, size, 2) {
 					got = append(got, size)
 				}
-				if c.HoldsAt("go", revision, []int{size}) != c.Holds("go", revision, size) {
+				if c.HoldsAt("go", revision, []int{size}, 2) != c.Holds("go", revision, size, 2) {
 					t.Errorf("%s: revision %d holds at size %d and not at its shape, or the other way round", name, revision, size)
 				}
 			}
@@ -82,7 +87,7 @@ func TestRevisedAt(t *testing.T) {
 				t.Errorf("%s: revision %d holds at %v, want %v", name, revision, got, want)
 			}
 		}
-		if c.Holds("fftw", 1, 9) || c.HoldsAt("go", 1, make([]int, 99)) {
+		if c.Holds("fftw", 1, 9, 2) || c.HoldsAt("go", 1, make([]int, 99), 2) {
 			t.Errorf("%s: something holds of which nothing is known", name)
 		}
 	}

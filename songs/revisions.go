@@ -59,10 +59,11 @@ func (p *Pipeline) changed(l *calibration.PipelineLength, i int, name string) st
 	return ""
 }
 
-// holds reports whether no change of a stage's implementation since a revision concerns the stage at a measured length.
+// holds reports whether no change of a stage's implementation since a revision concerns the stage at a measured length, on the
+// machine that measured it.
 func (p *Pipeline) holds(l *calibration.PipelineLength, i int, m kernels.Implementation, revision int) bool {
 	at, err := p.arranged(l.Elements[:min(len(l.Elements), len(p.w.Inputs))], 0)
-	return err == nil && m.Holds(revision, at.shapes[i], p.backends.Workers())
+	return err == nil && m.Holds(revision, at.shapes[i], p.dispatcher.Processors())
 }
 
 // doubt returns why a measured route is not believed: an implementation of a stage has changed since, so the route takes another

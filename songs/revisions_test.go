@@ -9,14 +9,15 @@ import (
 	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/pool"
 )
 
-// revised is a step whose implementations have other revisions. If concerns is not nil, it says which shapes the last one of each
-// concerns.
+// revised is a step whose implementations have other revisions. If concerns is not nil, it says which shapes, on which numbers of
+// processors, the last one of each concerns.
 type revised struct {
 	kernels.Step
 	revisions map[string]int
-	concerns  func(s kernels.Shape) bool
+	concerns  func(s kernels.Shape, processors int) bool
 }
 
 func (r *revised) Implementations(b *kernels.Backends) []kernels.Implementation {
@@ -27,7 +28,7 @@ func (r *revised) Implementations(b *kernels.Backends) []kernels.Implementation 
 			continue
 		}
 		op := &kernels.Op[struct{}]{Lines: make([]kernels.Line, 1), By: []kernels.Makers[struct{}]{
-			kernels.RevisedAt(revision, r.concerns, kernels.Revised(revision-1, kernels.Named[struct{}](all[i].Name, nil))),
+			kernels.RevisedOn(revision, r.concerns, kernels.Revised(revision-1, kernels.Named[struct{}](all[i].Name, nil))),
 		}}
 		of := op.Cases(&kernels.Backends{})[0].Implementations[0]
 		of.Probe, of.Processor = all[i].Probe, all[i].Processor
@@ -99,21 +100,33 @@ func TestChangedRoutes(t *testing.T) {
 	}
 }
 
-// A route is believed if a change of an implementation does not concern the shape that its stage had.
-func TestRoutesOfOtherShapesThanChanged(t *testing.T) {
-	for most, doubts := range map[int]bool{100: false, 1_000_000: true} { // elements that the change concerns; 400 000 were measured
+// A route is believed if a change of an implementation does not concern the shape that its stage had, or the machine that was measured. It
+// had two processors. This program may have fewer workers, which tells nothing of what was measured.
+func TestRoutesThatAChangeDoesNotConcern(t *testing.T) {
+	one := pool.New(1)
+	defer one.Close()
+	const measured = 400_000
+	for name, test := range map[string]struct {
+		concerns func(s kernels.Shape, processors int) bool
+		doubts   bool
+	}{
+		"fewer elements":  {func(s kernels.Shape, _ int) bool { return s[0] < measured }, false},
+		"as many":         {func(s kernels.Shape, _ int) bool { return s[0] <= measured }, true},
+		"two processors":  {func(_ kernels.Shape, processors int) bool { return processors >= 2 }, true},
+		"more processors": {func(_ kernels.Shape, processors int) bool { return processors > 2 }, false},
+	} {
 		g := chain().revise(0, map[string]int{"go": 1})
-		g.Stages[0].Step.(*revised).concerns = func(s kernels.Shape) bool { return s[0] <= most }
+		g.Stages[0].Step.(*revised).concerns = test.concerns
 		g.Name = "measured"
-		p, err := NewOn(kernels.Here(), madeUp(t, 4e-9), g)
+		p, err := NewOn(&kernels.Backends{Pool: one}, madeUp(t, 4e-9), g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Run(noise(1, 400_000, 1)); err != nil {
+		if err := p.Run(noise(1, measured, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(p.Explain(), "go of stage a has changed since"); got != doubts {
-			t.Errorf("a change up to %d elements: %v doubts, want %v: %s", most, got, doubts, p.Explain())
+		if got := strings.Contains(p.Explain(), "go of stage a has changed since"); got != test.doubts {
+			t.Errorf("a change at %s: %v doubts, want %v: %s", name, got, test.doubts, p.Explain())
 		}
 		p.Close()
 	}

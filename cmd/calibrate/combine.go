@@ -81,7 +81,7 @@ func (o *output) compare(r *harness.Run, p *publication) (stay []string) {
 		if o.force || refitted(o.old, was, now, &now.Cases[n]) {
 			continue
 		}
-		reason := harness.Poorer(&now.Cases[n], was, r.Declared(was.Name))
+		reason := harness.Poorer(&now.Cases[n], was, r.Declared(was.Name), o.old.Processors())
 		if reason == "" {
 			continue
 		}

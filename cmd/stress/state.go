@@ -115,7 +115,7 @@ func (r *round) checkCases(path string, now, old *calibration.Host, often []stri
 			continue
 		}
 		if is := &now.Cases[n]; is.Samples != was.Samples && !slices.Contains(often, was.Name) {
-			if reason := harness.Poorer(is, was, nil); reason != "" {
+			if reason := harness.Poorer(is, was, nil, old.Processors()); reason != "" {
 				r.lose("%s: %s of %s was better: %s", path, was.Name, now.ID, reason)
 			}
 		}

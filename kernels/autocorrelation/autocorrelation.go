@@ -108,8 +108,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 // revised returns the implementations on the processor with the revision of go-parallel for the rows that it shares otherwise since.
 func revised(makers []kernels.Makers[Params]) []kernels.Makers[Params] {
 	for i := range makers {
-		makers[i] = kernels.RevisedOn(4, 3, func(s kernels.Shape) bool {
-			return transform.SharedSince(s[batch], fft.FastLength(2*s[length]-1))
+		makers[i] = kernels.RevisedOn(3, func(s kernels.Shape, processors int) bool {
+			return transform.SharedSince(s[batch], fft.FastLength(2*s[length]-1), processors)
 		}, makers[i], "go-parallel")
 	}
 	return makers

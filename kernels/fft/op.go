@@ -102,7 +102,9 @@ func declare[P any](d declaration[P]) kernels.Op[P] {
 			return judged(d.rowLengths, d.rows(p).n, s[batch])
 		},
 		By: []kernels.Makers[P]{
-			kernels.RevisedOn(4, 3, func(s kernels.Shape) bool { return transform.SharedSince(s[batch], of(s).samples()) },
+			kernels.RevisedOn(3, func(s kernels.Shape, processors int) bool {
+				return transform.SharedSince(s[batch], of(s).samples(), processors)
+			},
 				kernels.InGo(func(p P) kernels.Runner { return newSerial(d.rows(p)) },
 					func(p P, workers *pool.Pool) kernels.Runner { return newParallel(d.rows(p), workers) }), "go-parallel"),
 			kernels.Library("fftw", fftw.Probe, fftw.Version,

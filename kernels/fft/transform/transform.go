@@ -62,13 +62,12 @@ const (
 	mostShared    = 6
 )
 
-// SharedSince reports whether the workers of a pool of four or more transform count rows of n real samples in another way since
-// MostShared decides, if there are fewer rows than workers. Until then they shared each row of 65 536 samples and more.
-func SharedSince(count, n int) bool {
-	if n < 1<<16 {
-		return n >= sharedSamples && count == 1
-	}
-	return count > min(n/sharedSamples, mostShared)
+// SharedSince reports whether so many workers transform count rows of n real samples in another way since MostShared decides. Until
+// then they shared each row of 65 536 samples and more, if there were fewer rows than workers. Three workers and fewer do as before,
+// because they share longer rows only: see NewSplit.
+func SharedSince(count, n, workers int) bool {
+	before, now := n >= 1<<16, count <= MostShared(n, workers)
+	return workers > 3 && count < workers && before != now
 }
 
 // NewComplex returns the transform of length n, at least 1.

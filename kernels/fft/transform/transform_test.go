@@ -42,13 +42,18 @@ func TestMostShared(t *testing.T) {
 			t.Errorf("%d workers share %d rows of %d samples, want %d", c[1], got, c[0], c[2])
 		}
 	}
-	const workers = 16
-	for _, n := range []int{1 << 14, 1<<15 - 2, 1 << 15, 50_000, 1<<16 - 2, 1 << 16, 1 << 17, 1 << 20} {
-		for count := 1; count < workers; count++ {
-			before, now := n >= 1<<16, count <= MostShared(n, workers)
-			if SharedSince(count, n) != (before != now) {
-				t.Errorf("%d rows of %d samples: shared %v before and %v now, and it is said that this has changed: %v", count, n, before, now,
-					SharedSince(count, n))
+	for _, workers := range []int{1, 2, 3, 4, 6, 16} {
+		for _, n := range []int{1 << 14, 1<<15 - 2, 1 << 15, 50_000, 1<<16 - 2, 1 << 16, 1 << 17, 1 << 20} {
+			for count := 1; count <= 20; count++ {
+				before, now := count < workers && n >= 1<<16, count <= MostShared(n, workers)
+				changed := workers > 3 && before != now
+				if SharedSince(count, n, workers) != changed {
+					t.Errorf("%d rows of %d samples, %d workers: shared %v before and %v now, and it is said that this has changed: %v", count, n, workers,
+						before, now, !changed)
+				}
+				if changed && !SharedSince(count, n, workers+1) { // of which a limit may leave so many
+					t.Errorf("%d rows of %d samples: what concerns %d workers does not concern one more", count, n, workers)
+				}
 			}
 		}
 	}
