@@ -10,6 +10,9 @@
 // The implementations do not compute L. The logarithm rises with its argument, so they raise M to the power that is 80 dB
 // below the peak and to 10⁻¹⁰, take logarithms, and have the factor of the decibels in the cosines.
 //
+// On the processor, workers take chunks of frames. The number of workers and of frames decides how many, and so in which order a
+// product of few rows adds its terms. So the last bits of C may be others on another machine, or in a call of other frames.
+//
 // The package computes no mel spectrogram, and its input is power, not decibels. The usual steps are New with [Params], and
 // Transform. An Example of package kernels has all steps from samples on.
 //

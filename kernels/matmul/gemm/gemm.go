@@ -172,7 +172,8 @@ func (m *Multiplier) Compute(p Product) {
 		alpha: p.Alpha, beta: p.Beta, before: p.Before, add: p.Beta != 0})
 }
 
-// MultiplyPacked is [Multiplier.Multiply] with a packed B.
+// MultiplyPacked is [Multiplier.Multiply] with a packed B. A caller may multiply some rows of A at a time. That changes no bits if parts
+// begin at multiples of 12 rows. Otherwise the kernels of the last few rows of each part add terms in another order.
 func (m *Multiplier) MultiplyPacked(c, a []float32, b *Packed, rows int, add bool) {
 	positive(rows, b.k, b.n)
 	holds("A", a, rows, b.k)
