@@ -343,9 +343,6 @@ func (p *Plan) once(commands []Command) error {
 	return err
 }
 
-// Device returns the device that the plan runs on.
-func (p *Plan) Device() *Device { return p.device }
-
 // Transfers returns how many bytes Run carries between host and device, both ways together; 0 where memory is unified.
 func (p *Plan) Transfers() int64 { return p.transfers }
 

@@ -1,9 +1,6 @@
 package kernels
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Judge returns how far an output is from the reference: 0 if the two agree, more the worse the output is, and +Inf if they
 // cannot be compared. got holds the words of one output (see [Args]). Its elements are of type t, but a Float64 is rounded
@@ -50,27 +47,6 @@ func Exact(t Element, got []float32, want []float64) float64 {
 	wrong := 0
 	for i, w := range want {
 		if v := number(t, got[i]); v != w && !(math.IsNaN(v) && math.IsNaN(w)) {
-			wrong++
-		}
-	}
-	return float64(wrong)
-}
-
-// SameSet is a [Judge] of outputs whose order does not matter. It sorts both sides and returns the number of places at which
-// they differ.
-func SameSet(t Element, got []float32, want []float64) float64 {
-	if len(got) != len(want) {
-		return math.Inf(1)
-	}
-	a, b := make([]float64, len(got)), slices.Clone(want)
-	for i, word := range got {
-		a[i] = number(t, word)
-	}
-	slices.Sort(a)
-	slices.Sort(b)
-	wrong := 0
-	for i := range a {
-		if a[i] != b[i] {
 			wrong++
 		}
 	}

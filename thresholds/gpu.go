@@ -19,8 +19,8 @@ type GPUUse struct {
 	Efficiency float64
 }
 
-// GPUUseAt returns how the time of implementation i is spent at a size. It reports false if no GPU measured its times.
-func GPUUseAt(set *timings.Set, i, size int) (GPUUse, bool) {
+// gpuUseAt returns how the time of implementation i is spent at a size. It reports false if no GPU measured its times.
+func gpuUseAt(set *timings.Set, i, size int) (GPUUse, bool) {
 	var wall, onGPU, encode, gap, efficiency []float64
 	for _, b := range set.At(size) {
 		account, told := b.TimesOnGPU(i)
@@ -50,7 +50,7 @@ func GPUUses(set *timings.Set, i int) []GPUUse {
 	var ends []GPUUse
 	sizes := set.Sizes()
 	for _, size := range sizes {
-		if use, told := GPUUseAt(set, i, size); told {
+		if use, told := gpuUseAt(set, i, size); told {
 			ends = append(ends, use)
 			break
 		}
@@ -59,7 +59,7 @@ func GPUUses(set *timings.Set, i int) []GPUUse {
 		if len(ends) == 0 || size <= ends[0].Size {
 			break
 		}
-		if use, told := GPUUseAt(set, i, size); told {
+		if use, told := gpuUseAt(set, i, size); told {
 			return append(ends, use)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 const compressedExtension = ".gz"
 
 // CompressedName returns the name of a case's compressed sample file.
-func CompressedName(caseName string) string { return FileName(caseName) + compressedExtension }
+func CompressedName(caseName string) string { return fileName(caseName) + compressedExtension }
 
 // mostBytes is how much a compressed file may hold, because without a limit a small file could fill the memory. A case of
 // 300 sizes, each with twelve visits of ten blocks and eight implementations, takes a third of that.

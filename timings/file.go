@@ -20,11 +20,11 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// Extension is the end of a sample file's name.
-const Extension = ".bench"
+// extension is the end of a sample file's name.
+const extension = ".bench"
 
-// FileName returns the name of a case's sample file: the name of the case with "_" in place of "/", and Extension.
-func FileName(caseName string) string { return strings.ReplaceAll(caseName, "/", "_") + Extension }
+// fileName returns the name of a case's sample file: the name of the case with "_" in place of "/", and extension.
+func fileName(caseName string) string { return strings.ReplaceAll(caseName, "/", "_") + extension }
 
 // The units of values in the file. unitSeconds is that of a time. unitBlock and unitVisit are those of the numbers of the
 // block and the visit to which a line belongs. benchstat reads the times by: benchstat -filter '.unit:sec/op' -col /impl

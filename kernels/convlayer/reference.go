@@ -10,12 +10,6 @@ import (
 // second.
 const plainLimit = 1 << 22
 
-// Reference1D returns the outputs of a layer of sequences in float64, batch×out×outputs. x is batch×in×length, and length is at
-// least 1. Reference1D panics if New1D refuses the layer, if x has another length, or if the kernel does not fit.
-func Reference1D(l Layer, x []float32, length int) []float64 {
-	return referenceFor(l.images(), 1, x, 1, length)
-}
-
 // Reference2D returns the outputs of a layer of images in float64, batch×out×outputs. x is batch×in×height×width, and both are at
 // least 1. Reference2D panics if New2D refuses the layer, if x has another length, or if the kernel does not fit.
 func Reference2D(l ImageLayer, x []float32, height, width int) []float64 {

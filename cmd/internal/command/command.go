@@ -284,10 +284,10 @@ func Plural(n int, noun string) string {
 }
 
 // Few joins the first three words and says how many more there are: "a, b, c and 4 more".
-func Few(words []string, separator string) string { return FewOf(3, words, separator) }
+func Few(words []string, separator string) string { return fewOf(3, words, separator) }
 
-// FewOf joins the first most words and says how many more there are.
-func FewOf(most int, words []string, separator string) string {
+// fewOf joins the first most words and says how many more there are.
+func fewOf(most int, words []string, separator string) string {
 	if len(words) <= most {
 		return strings.Join(words, separator)
 	}

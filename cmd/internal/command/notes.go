@@ -147,7 +147,7 @@ func byCase(notes []Note, details []string) string {
 	for k, n := range notes {
 		items = append(items, fmt.Sprintf("%s (%s)", n.Case, details[k]))
 	}
-	return FewOf(mostDetails, items, ", ")
+	return fewOf(mostDetails, items, ", ")
 }
 
 // byDetail lists the details, the most frequent first, with the number of their cases, or the name of a single case.

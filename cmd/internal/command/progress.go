@@ -22,7 +22,7 @@ func Progress(stderr io.Writer, verbose, hide bool) (step func(sweeps.Progress),
 	switch {
 	case verbose:
 		return visits(stderr), func() {}
-	case hide || !IsTerminal(stderr):
+	case hide || !isTerminal(stderr):
 		return nil, func() {}
 	}
 	b := &bar{to: raw(stderr), width: terminalWidth(stderr), now: time.Now}
@@ -115,7 +115,7 @@ func cut(text string, columns int) string {
 
 // Status writes on a terminal what a command without a bar does. It returns a function that clears the line.
 func Status(stderr io.Writer, hide bool, text string) (done func()) {
-	if hide || !IsTerminal(stderr) {
+	if hide || !isTerminal(stderr) {
 		return func() {}
 	}
 	to := raw(stderr)
@@ -126,8 +126,8 @@ func Status(stderr io.Writer, hide bool, text string) (done func()) {
 // clearLine clears the current line of a terminal.
 const clearLine = "\r\x1b[K"
 
-// IsTerminal reports whether w is a terminal.
-func IsTerminal(w io.Writer) bool {
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
 	f, ok := raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

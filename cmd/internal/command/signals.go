@@ -25,7 +25,7 @@ func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer
 	err := until(signals, grace, func(ctx context.Context) error {
 		return run(ctx, printable{os.Stdout}, printable{os.Stderr}, os.Args[1:])
 	})
-	if err != nil && IsTerminal(os.Stderr) {
+	if err != nil && isTerminal(os.Stderr) {
 		fmt.Fprint(os.Stderr, clearLine) // of a bar that is still drawn
 	}
 	os.Exit(Exit(os.Stderr, program, err))

@@ -17,7 +17,7 @@ var axis = kernels.Axis{Name: "n", Unit: "samples", Min: 64, Max: 1 << 20}
 // to the cost of its implementation. If extra is nil, it takes nothing more.
 func (m *Machine) AddPlanned(name string, costs map[string]Cost, extra Cost) {
 	operation, line, _ := strings.Cut(name, "/")
-	over := map[string]ShapeCost{}
+	over := map[string]func(shape []int) float64{}
 	for implementation, cost := range costs {
 		over[implementation] = func(shape []int) float64 { return cost(float64(shape[0])) }
 	}
@@ -37,22 +37,8 @@ func (m *Machine) AddPlanned(name string, costs map[string]Cost, extra Cost) {
 	m.cases = append(m.cases, kernels.Listed(op, program).Cases(b)...)
 }
 
-// ShapeCost is the seconds of one call at a shape.
-type ShapeCost func(shape []int) float64
-
-// AddShapes adds an operation over 1 to 4096 rows and columns, with the case of 64 columns.
-func (m *Machine) AddShapes(operation string, costs map[string]ShapeCost) {
-	op := m.declared(operation, costs)
-	op.Axes = []kernels.Axis{{Name: "rows", Unit: "rows", Min: 1, Max: 4096}, {Name: "columns", Unit: "columns", Min: 1, Max: 4096}}
-	op.Lines = []kernels.Line{kernels.Along(op.Axes, "rows", kernels.Param{Name: "columns", Value: 64})}
-	op.Work = func(s kernels.Shape, _ string) kernels.Work { return kernels.Work{Bytes: float64(s[0] * s[1])} }
-	b := &kernels.Backends{Pool: pool.Shared()}
-	m.cases = append(m.cases, op.Cases(b)...)
-	m.spaces = append(m.spaces, func() *kernels.Space { return op.Space(b, kernels.Caller) })
-}
-
 // declared returns an operation without axes whose implementations have the given costs.
-func (m *Machine) declared(operation string, costs map[string]ShapeCost) *kernels.Op[struct{}] {
+func (m *Machine) declared(operation string, costs map[string]func(shape []int) float64) *kernels.Op[struct{}] {
 	op := &kernels.Op[struct{}]{
 		Name: operation, Formula: "y = x", Source: "a script",
 		Params: func(kernels.Shape) struct{} { return struct{}{} },

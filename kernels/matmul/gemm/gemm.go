@@ -194,7 +194,7 @@ type Computed interface {
 func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n int) {
 	positive(a.m, a.k, n)
 	holds("C", c, a.m, n)
-	if !Turned(a.m, n) {
+	if !isTurned(a.m, n) {
 		m.run(product{c: c, packedRows: a, computed: b, m: a.m, k: a.k + 1, n: n, alpha: 1})
 		return
 	}
@@ -203,10 +203,10 @@ func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n 
 	transposeInto(c[:a.m*n], m.turned, n, a.m)
 }
 
-// Turned reports whether a product of m rows with n computed columns is computed as its transpose, which is then turned back. A tile
+// isTurned reports whether a product of m rows with n computed columns is computed as its transpose, which is then turned back. A tile
 // has 16 columns, of which all are computed, and only as many rows as are left. So the transpose takes less if n is small and not just
 // below a multiple of 16.
-func Turned(m, n int) bool {
+func isTurned(m, n int) bool {
 	return n <= fewRows && turnedCost*n*ceilDiv(m, tileColumns) < 16*m*ceilDiv(n, tileColumns)
 }
 

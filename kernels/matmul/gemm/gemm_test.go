@@ -114,7 +114,7 @@ func TestMultiplyComputed(t *testing.T) {
 		few := [][3]int{{64, 192, 17}, {40, 20, 5}, {64, 600, 34}, {33, 256, 8}, {257, 257, 1}, {20, 1, 2}, {80, 513, 33}, {16, 300, 12},
 			{256, 300, 12}, {300, 900, 1}}
 		for _, s := range few {
-			if !Turned(s[0], s[2]) {
+			if !isTurned(s[0], s[2]) {
 				t.Errorf("%v is not turned", s)
 			}
 		}
