@@ -199,17 +199,29 @@ func WritableFile(path string) error {
 
 // Replace writes a file through a temporary one in its folder, so that an interrupted or failed write leaves the old file. If
 // path is a symbolic link, Replace replaces the file to which it points. A device or a pipe is no file to replace, so Replace
-// writes into it.
+// writes into it. Nor is the file that gets the standard output, as in --json /dev/stdout > FILE: Replace adds to it.
 func Replace(path string, write func(io.Writer) error) error {
 	by := replace
 	target, replaceable := replaced(path)
-	if !replaceable {
+	switch {
+	case isStdout(path):
+		by = func(string, func(io.Writer) error) error { return write(os.Stdout) }
+	case !replaceable:
 		by = writeInto
 	}
 	if err := by(target, write); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, Cause(err))
 	}
 	return nil
+}
+
+func isStdout(path string) bool {
+	named, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	stdout, err := os.Stdout.Stat()
+	return err == nil && os.SameFile(named, stdout)
 }
 
 // replaced follows symbolic links to the file that Replace writes. It reports whether a new file may take its place. A link

@@ -199,6 +199,26 @@ func TestReplaceFollowsLinks(t *testing.T) {
 	}
 }
 
+// What a command has printed into a file stays there if a flag names the standard output.
+func TestReplaceAddsToTheStandardOutput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "printed")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	defer func(usual *os.File) { os.Stdout = usual }(os.Stdout)
+	os.Stdout = file
+	fmt.Print("printed before, ")
+	if err := Replace(path, func(w io.Writer) error { _, err := fmt.Fprint(w, "written, "); return err }); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Print("printed after")
+	if got, err := os.ReadFile(path); err != nil || string(got) != "printed before, written, printed after" {
+		t.Errorf("the file holds %q: %v", got, err)
+	}
+}
+
 // A failed write leaves the old file and nothing beside it.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
