@@ -28,31 +28,33 @@ func (d *Dispatcher) Pipeline(name string, stages []string) (measured calibratio
 // Processors returns the greatest number of processors to which the times of the calibration may belong, and 0 without a
 // calibration. This program may have fewer, by GOMAXPROCS or another limit on the process.
 func (d *Dispatcher) Processors() int {
-	if d.none() {
+	h := d.inForce()
+	if h == nil {
 		return 0
+	}
+	return h.Processors()
+}
+
+// inForce returns the calibration that choices rest on, or nil if there is none. Nobody changes it: a fresh file has another one.
+func (d *Dispatcher) inForce() *calibration.Host {
+	if d.none() {
+		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.entry.host == nil {
-		return 0
-	}
-	return d.entry.host.Processors()
+	return d.entry.host
 }
 
 // MoveSeconds returns how long a byte takes that a pipeline moves in the processor's memory between two stages: the median over
 // all pipelines that were measured. It is 0 if none was.
 func (d *Dispatcher) MoveSeconds() float64 {
-	if d.none() {
-		return 0
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.entry.host == nil {
+	h := d.inForce()
+	if h == nil {
 		return 0
 	}
 	var all []float64
-	for i := range d.entry.host.Pipelines {
-		for _, l := range d.entry.host.Pipelines[i].Lengths {
+	for i := range h.Pipelines {
+		for _, l := range h.Pipelines[i].Lengths {
 			for _, part := range l.Parts {
 				if part.Implementation == "" {
 					all = append(all, part.MedianSeconds/float64(part.Bytes))

@@ -48,8 +48,9 @@ const (
 	// between its looks.
 	longSpin = 250 * time.Microsecond
 
-	// pollsPerTurn is the number of polls between two turns of other goroutines.
-	pollsPerTurn = 4096
+	// pollsPerTurn is the number of polls between two turns of other goroutines: some 20 µs. More turns would wake threads that
+	// look for work in vain.
+	pollsPerTurn = 1 << 14
 
 	// finishSpin is how long a caller without work polls for the helpers' last chunks before it parks. Parking is
 	// expensive for a caller that is locked to its thread, because two threads must then trade places to resume it.

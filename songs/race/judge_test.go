@@ -101,7 +101,7 @@ func TestJudge(t *testing.T) {
 	d, g := gains(t)
 	sessions := []Session{{g, "short", "", [][][]float32{{make([]float32, 6400)}}}, {g, "long", "", [][][]float32{{make([]float32, 64000)}}}}
 	all, err := Judge(t.Context(), kernels.Here(), d, sessions,
-		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
+		sweeps.Options{Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
 	if err != nil {
 		t.Fatal(err)
 	}
