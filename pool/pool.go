@@ -12,8 +12,8 @@
 // processor. On 16 cores of an Intel Xeon, the scale of 82 265 values took 9.7 µs while any worker computed any chunk, and
 // takes 3.6.
 //
-// A helper without work polls its mailbox for a short while and then parks. If the next loop comes just then, it polls longer from
-// then on. A parked pool uses no processor time. On a
+// A helper without work polls its mailbox for 50 µs and then parks. If it is woken within 250 µs of its last work, it polls for
+// 250 µs until it has to wait longer than that. A parked pool uses no processor time. On a
 // two-core virtual machine that was not quiet, BenchmarkRun gave these medians: reaching a polling helper took 0.3 µs,
 // reaching a parked one 90 µs, and up to 2 ms if it had been parked for 10 ms. If caller and helper share one core, reaching
 // it takes 90 µs even when it polls. So a Run never waits for a helper that has not come. The caller computes the chunks
@@ -45,7 +45,7 @@ const (
 	// a little longer than idleSpin would find its helpers parked at every loop, and compute nearly all of it alone. On two cores
 	// of an EPYC, a loop of 32 µs takes 42 to 50 µs so after 60 to 160 µs of other work, and 21 if the helper polls
 	// (BenchmarkAfterWork). The other work takes 0 to 15 % longer beside it. From idleSpin on, the helper lets other goroutines run
-	// between its looks.
+	// between its looks. More processors were not measured.
 	longSpin = 250 * time.Microsecond
 
 	// pollsPerTurn is the number of polls between two turns of other goroutines: some 20 µs. More turns would wake threads that
@@ -59,7 +59,7 @@ const (
 	// yieldAfter is how long a caller polls before it offers its processor to other threads between two looks. On a
 	// machine that is busy or packs threads to save power, one of those threads may be the helper that the caller waits
 	// for. Helpers without work do not yield: a system that sees a thread hardly use its processor may leave the thread
-	// on the caller's.
+	// on the caller's. They yield to other goroutines only: see longSpin.
 	yieldAfter = 2 * time.Microsecond
 
 	// patience is how long a worker without chunks leaves the last chunk of a share to another worker. A short chunk takes
@@ -73,7 +73,8 @@ const (
 	sparedJobs = 64
 )
 
-// Revision counts the changes after which loops on the pool take other times.
+// Revision counts the changes after which loops on the pool take other times. How long helpers poll is none: a sweep times a call in
+// a row of calls of the same implementation, between which no helper parks.
 const Revision = 2
 
 // Task is the body of a loop.
@@ -416,7 +417,8 @@ func (s *share) help(worker int) {
 type helper struct {
 	worker int
 	wake   chan struct{}
-	spin   time.Duration // how long it polls for work; at most idleSpin at first
+	spin   time.Duration // how long it polls for work, if longer than idleSpin
+	asked  time.Time     // when it was last asked to wake; of who has cleared parked
 
 	_       cpu.CacheLinePad
 	mailbox atomic.Pointer[share]
@@ -448,7 +450,7 @@ func (p *Pool) start(h *helper) {
 	})
 }
 
-// wait polls for work, and parks if none comes.
+// wait polls for work, and parks if none comes. How long it takes to wake is no part of the wait.
 func (h *helper) wait(p *Pool) {
 	began := time.Now()
 	invited := func() bool { return h.mailbox.Load() != nil }
@@ -464,10 +466,10 @@ func (h *helper) wait(p *Pool) {
 		runtime.Gosched()
 	}
 	h.park(p)
-	h.spin = spinAfter(time.Since(began))
+	h.spin = spinAfter(h.asked.Sub(began))
 }
 
-// spinAfter returns how long a helper polls that was woken so long after its last loop.
+// spinAfter returns how long a helper polls that was asked to wake so long after it began to wait.
 func spinAfter(waited time.Duration) time.Duration {
 	if waited < longSpin {
 		return longSpin
@@ -478,6 +480,7 @@ func spinAfter(waited time.Duration) time.Duration {
 // park blocks until rouse. Both rouse and the helper clear parked, and only one of them finds it set. If rouse does, it
 // sends a token. If the helper does, no token comes.
 func (h *helper) park(p *Pool) {
+	h.asked = time.Now() // unless rouse asks later
 	h.parked.Store(true)
 	if (h.mailbox.Load() != nil || p.closed.Load()) && h.parked.CompareAndSwap(true, false) {
 		return
@@ -492,6 +495,7 @@ func (h *helper) rouse() {
 	if h.parked.Load() && h.parked.CompareAndSwap(true, false) {
 		h.waker.Store(int32(affinity.Current()))
 		h.waking.Store(true)
+		h.asked = time.Now()
 		h.wake <- struct{}{}
 	}
 }

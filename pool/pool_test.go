@@ -418,15 +418,22 @@ func TestHowLongHelpersPoll(t *testing.T) {
 	}
 }
 
-// A helper that polls longer comes to the next loop, and parks if there is none. All workers of a meeting wait for each other.
+// A helper that is woken soon after it has parked polls longer, comes to the next loop, and parks if there is none. All workers of a
+// meeting wait for each other. On a busy machine, few helpers are woken soon.
 func TestLongPoll(t *testing.T) {
 	p := New(2)
 	defer p.Close()
-	for range 100 {
+	h, long := p.helpers[0], 0
+	for n := 0; n < 100 || long == 0 && n < 10_000; n++ {
 		p.Run(2, 1, &yieldingMeeting{n: 2})
-		for !p.helpers[0].parked.Load() {
+		for !h.parked.Load() {
 			runtime.Gosched()
 		}
-		p.Run(2, 1, &yieldingMeeting{n: 2})
+		if h.spin == longSpin {
+			long++
+		}
+	}
+	if long == 0 {
+		t.Error("the helper never polled longer")
 	}
 }

@@ -78,23 +78,23 @@ func (c *costs) best(n int, ways []placed) []Forecast {
 
 // elsewhere returns the best way that has at least two stages, and a third of those that are open, in other places than the best way of
 // all. The best ways are often much alike, so one error of a forecast may hide a faster route from all of them. Of 20 lengths beside
-// an H200, such a route was the fastest one of a separator of one second, by 5 %. It returns false if no such way is forecast to take
-// at most worthARace times as long as the best one.
-func elsewhere(ways []placed, open int) (Route, bool) {
+// an H200, such a route was the fastest one for a separator of one second, by 5 %. It returns false if all such ways are in entered, or
+// are forecast to take more than worthARace times as long as the best one.
+func elsewhere(ways []placed, open int, entered func(Route) bool) (Route, bool) {
 	least := max(2, (open+2)/3)
 	for _, way := range ways {
 		if way.Seconds > worthARace*ways[0].Seconds {
 			break
 		}
-		if bits.OnesCount(way.onGPU^ways[0].onGPU) >= least {
+		if bits.OnesCount(way.onGPU^ways[0].onGPU) >= least && !entered(way.Route) {
 			return way.Route, true
 		}
 	}
 	return nil, false
 }
 
-// worthARace is how many times as long as the best forecast a forecast of a route may be that is measured for its places. Forecasts are
-// off by a tenth in the median, and by a third at times.
+// worthARace is how many times as long as the best forecast that of a route in other places may be. Forecasts are off by a tenth in the
+// median, and by a third at times.
 const worthARace = 1.5
 
 // alone returns the route with every stage on one side: on the processor, or on the GPU as far as it has an implementation of
@@ -164,7 +164,10 @@ func (p *Pipeline) Entrants(calls int, elements ...int) ([]Entrant, error) {
 	if c.hasGPU() {
 		add("gpu", c.alone(true)).OneSided = true
 	}
-	if r, ok := elsewhere(ways, open); ok {
+	entered := func(r Route) bool {
+		return slices.ContainsFunc(all, func(e Entrant) bool { return slices.Equal(e.Route, r) })
+	}
+	if r, ok := elsewhere(ways, open, entered); ok {
 		add("elsewhere", r)
 	}
 	return all, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func report(w io.Writer, p *profiles.Profile) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s of %s, plan %s, %s on %s\n", p.Pipeline, p.Input(), p.Plan, command.Plural(len(p.Calls), "call"), p.Host)
 	median := profiles.Quantile(p.Calls, 0.5)
-	fmt.Fprintf(&out, "a call takes %s%s, and allocates %s, %s\n", duration(median), tails(p.Calls), command.Plural(int(p.Allocations), "time"),
+	fmt.Fprintf(&out, "a call takes %s%s, and allocates %s, %s\n", duration(median), tails(p.Calls), command.Plural(int(math.Round(p.Allocations)), "time"),
 		command.Plural(int(p.Allocated), "byte"))
 	if p.Loading > 0 {
 		fmt.Fprintf(&out, "the recording was loaded once, in %s, which is no part of a call\n", duration(p.Loading))

@@ -148,7 +148,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		return err
 	}
 	p := built.Profile()
-	if err := s.allocations(p); err != nil {
+	if err := s.allocations(ctx, p); err != nil {
 		return err
 	}
 	p.Created, p.Commit, p.Pipeline, p.Plan = time.Now().UTC().Truncate(time.Second), command.Commit(), o.pipeline, o.plan
@@ -253,14 +253,14 @@ func (s *subject) calls(ctx context.Context, plan string, n int) (*profiles.Buil
 // allocations counts what a call allocates on average, in calls that are not recorded. Go's runtime and package openblas keep some
 // objects for each processor, and a garbage collection takes these away. Calls allocate them again, until each processor has
 // taken part. So there is no collection meanwhile, and the calls that are counted come after about as many others.
-func (s *subject) allocations(p *profiles.Profile) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	if _, err := s.repeat(); err != nil {
+func (s *subject) allocations(ctx context.Context, p *profiles.Profile) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a call allocates next to nothing
+	if _, err := s.repeat(ctx); err != nil {
 		return err
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	calls, err := s.repeat()
+	calls, err := s.repeat(ctx)
 	if err != nil {
 		return err
 	}
@@ -271,9 +271,12 @@ func (s *subject) allocations(p *profiles.Profile) error {
 }
 
 // repeat makes as many calls as fit into a second, at least warmCalls and at most a hundred, and returns their number.
-func (s *subject) repeat() (calls int, err error) {
+func (s *subject) repeat(ctx context.Context) (calls int, err error) {
 	const most = 100
 	for start := time.Now(); calls < warmCalls || calls < most && time.Since(start) < time.Second; calls++ {
+		if ctx.Err() != nil {
+			return calls, command.Interrupted(errors.New("interrupted"))
+		}
 		if err := s.call(); err != nil {
 			return calls, err
 		}

@@ -104,7 +104,7 @@ func TestProfilePrintsEveryStage(t *testing.T) {
 
 // What calls allocate is told in the singular, too.
 func TestAllocationsInWords(t *testing.T) {
-	for want, of := range map[string][2]float64{"allocates 0 times, 0 bytes\n": {0, 0}, "allocates 1 time, 1 byte\n": {1, 1}, "allocates 2 times, 48 bytes\n": {2, 48}} {
+	for want, of := range map[string][2]float64{"allocates 0 times, 0 bytes\n": {0, 0}, "allocates 1 time, 1 byte\n": {1, 1}, "allocates 2 times, 48 bytes\n": {1.5, 48}} {
 		var out strings.Builder
 		p := &profiles.Profile{Calls: []float64{1e-3}, Between: []float64{0}, Allocations: of[0], Allocated: of[1]}
 		if err := report(&out, p); err != nil || !strings.Contains(out.String(), want) {
@@ -536,7 +536,7 @@ func TestAllocationsOfWarmCalls(t *testing.T) {
 		return nil
 	}}
 	var p profiles.Profile
-	if err := s.allocations(&p); err != nil || p.Allocated >= 1<<18 {
+	if err := s.allocations(t.Context(), &p); err != nil || p.Allocated >= 1<<18 {
 		t.Errorf("%g bytes are allocated a call (%v), of %d", p.Allocated, err, len(kept))
 	}
 }

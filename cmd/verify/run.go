@@ -107,7 +107,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	case errors.As(err, &system):
 		return err // which says what is wrong with the path
 	case err != nil && (strings.Contains(err.Error(), "(want ") || strings.Contains(err.Error(), "calibrate again")):
-		return err // which says what to do
+		return err // of package calibration, which says what to do
 	case err != nil:
 		return fmt.Errorf("%w (want a file that go run ./cmd/calibrate wrote)", err)
 	}

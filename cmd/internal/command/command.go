@@ -191,7 +191,7 @@ func WritableFile(path string) error {
 		return fmt.Errorf("cannot write %s: it is a folder (want a file)", path)
 	}
 	target, replaceable := replaced(path)
-	if !replaceable {
+	if !replaceable || isStdout(path) {
 		return nil // opening a pipe waits for its reader
 	}
 	return Writable(filepath.Dir(target))
