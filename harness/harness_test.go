@@ -300,11 +300,13 @@ func TestWhatIsNotVerified(t *testing.T) {
 		{Name: "gone", Axis: axis, Segments: segments},
 		{Name: "undecided", Reason: "too little was measured"},
 		{Name: "not asked for", Axis: axis, Segments: segments},
+		{Name: "single", Axis: calibration.Axis{From: 100, To: 100}, Segments: segments[:1]},
 	}}
-	undecided := k
-	undecided.Name = "undecided"
-	v := harness.NewVerification(&entry, []kernels.Case{k, undecided}, func(name string) bool { return name != "not asked for" }, calibration.Environment{})
-	want := []string{"gone: not in the catalogue of this version", "undecided: the file chooses nothing (too little was measured)"}
+	undecided, single := k, k
+	undecided.Name, single.Name = "undecided", "single"
+	v := harness.NewVerification(&entry, []kernels.Case{k, undecided, single}, func(name string) bool { return name != "not asked for" }, calibration.Environment{})
+	want := []string{"gone: not in the catalogue of this version", "undecided: the file chooses nothing (too little was measured)",
+		"single: one size was measured, and there is no other one to check (a longer calibration measures more)"}
 	if diff := cmp.Diff(want, v.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}

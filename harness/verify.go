@@ -65,6 +65,9 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 		case recorded.Axis.From > c.Axis.Max || recorded.Axis.To < c.Axis.Min:
 			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file has sizes from %d to %d, and this version takes %d to %d",
 				recorded.Name, recorded.Axis.From, recorded.Axis.To, c.Axis.Min, c.Axis.Max))
+		case recorded.Axis.From == recorded.Axis.To:
+			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: one size was measured, and there is no other one to check (a longer calibration measures more)",
+				recorded.Name))
 		default:
 			// The entry promises only measured sizes, so only those are checked. Anybody may have written the file, so sizes
 			// that this program would never measure are not checked either.

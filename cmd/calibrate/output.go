@@ -278,11 +278,15 @@ func (o *output) print(stdout io.Writer, r, measured *harness.Run) error {
 		_, err := one.WriteTo(stdout)
 		return err
 	}
-	entry, others := partOf(&measured.Entry, shown(&r.Entry))
+	entry, others, unmeasured := partOf(&measured.Entry, shown(&r.Entry))
 	table(stdout, entry, r.Fits)
 	askedTable(stdout, r, o.shapes)
 	if others != "" {
 		fmt.Fprintf(stdout, "\n%s\n", command.Wrap(fmt.Sprintf("%s has %s of this host, not measured by this run", filepath.Base(o.output), others)))
+	}
+	if unmeasured > 0 {
+		fmt.Fprintf(stdout, "\n%s\n", command.Wrap(fmt.Sprintf("%s chooses nothing in %s that no run has measured (a larger --budget measures more)",
+			filepath.Base(o.output), command.Plural(unmeasured, "other case"))))
 	}
 	moves(stdout, o.old, entry)
 	notes(stdout, entry)

@@ -32,8 +32,8 @@ func shown(h *calibration.Host) *calibration.Host {
 }
 
 // partOf returns an entry with only the cases and operations that a run measured, and with what the run says of itself. It also
-// says how much is left out, "" if nothing is.
-func partOf(measured, h *calibration.Host) (part *calibration.Host, others string) {
+// says how much is left out, "" if nothing is, and how many cases no run has measured.
+func partOf(measured, h *calibration.Host) (part *calibration.Host, others string, unmeasured int) {
 	part = new(*h)
 	part.Created, part.Environment, part.Method = measured.Created, measured.Environment, measured.Method
 	part.Cases = slices.DeleteFunc(slices.Clone(h.Cases), func(c calibration.Case) bool {
@@ -42,12 +42,17 @@ func partOf(measured, h *calibration.Host) (part *calibration.Host, others strin
 	part.Operations = slices.DeleteFunc(slices.Clone(h.Operations), func(o calibration.Operation) bool {
 		return measured.Operation(o.Name, o.Placement) == nil
 	})
+	for i := range h.Cases {
+		if h.Cases[i].Blocks == 0 && len(h.Cases[i].Segments) == 0 {
+			unmeasured++
+		}
+	}
 	var left []string
-	if n := len(h.Cases) - len(part.Cases); n > 0 {
+	if n := len(h.Cases) - len(part.Cases) - unmeasured; n > 0 {
 		left = append(left, command.Plural(n, "other case"))
 	}
 	if n := len(h.Operations) - len(part.Operations); n > 0 {
 		left = append(left, command.Plural(n, "other operation"))
 	}
-	return part, strings.Join(left, " and ")
+	return part, strings.Join(left, " and "), unmeasured
 }

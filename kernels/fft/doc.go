@@ -8,7 +8,7 @@
 //
 // Package transform computes them on the processor, package launch on a GPU, and package double in float64. The implementation
 // go-parallel divides a single long row among the cores if the processor has AVX2 and FMA, or NEON, and the row has an even
-// length without prime factors above 7. A row is long from 65 536 samples on, or from 112 000 on with three workers or fewer.
+// length without prime factors above 7. A row is long from 32 768 samples on, or from 112 000 on with three workers or fewer.
 //
 // Packages conv1d and stft have convolutions and spectrograms.
 //
