@@ -43,8 +43,8 @@ const (
 
 	// longSpin is how long a helper polls that was woken so soon after its last loop. A caller that computes something else for
 	// a little longer than idleSpin would find its helpers parked at every loop, and compute nearly all of it alone. On two cores
-	// of an EPYC, a loop of 32 µs takes 42 to 50 µs so after 60 to 160 µs of other work, and 21 if the helper polls
-	// (BenchmarkAfterWork). The other work takes 0 to 15 % longer beside it. From idleSpin on, the helper lets other goroutines run
+	// of an EPYC, a loop of 32 µs takes 42 to 66 µs so after 60 to 180 µs of other work, and 20 to 22 if the helper polls
+	// (BenchmarkAfterWork). The other work takes 0 to 24 % longer beside it, and both together 9 to 22 % less. From idleSpin on, the helper lets other goroutines run
 	// between its looks. More processors were not measured.
 	longSpin = 250 * time.Microsecond
 
