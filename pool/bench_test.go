@@ -101,24 +101,26 @@ func BenchmarkSerial(b *testing.B) {
 // poll for idleSpin have parked. The metrics are medians: of the Run alone, of the caller's work, which a polling helper may slow
 // down, and of both.
 func BenchmarkAfterWork(b *testing.B) {
-	for _, micros := range []int{30, 60, 90, 130, 180, 240, 400} {
-		b.Run(fmt.Sprintf("work=%dus", micros), func(b *testing.B) {
-			p := New(2)
-			defer p.Close()
-			own, divided := &work{}, &work{}
-			var alone, run, both []time.Duration
-			for b.Loop() {
-				start := time.Now()
-				own.Do(0, 0, micros/2)
-				between := time.Now()
-				p.Run(16, 1, divided)
-				end := time.Now()
-				alone, run, both = append(alone, between.Sub(start)), append(run, end.Sub(between)), append(both, end.Sub(start))
-			}
-			for name, all := range map[string][]time.Duration{"work": alone, "run": run, "both": both} {
-				slices.Sort(all)
-				b.ReportMetric(float64(all[len(all)/2].Nanoseconds()), name+"-p50-ns")
-			}
-		})
+	for _, workers := range workerCounts() {
+		for _, micros := range []int{30, 60, 90, 130, 180, 240, 400} {
+			b.Run(fmt.Sprintf("workers=%d/work=%dus", workers, micros), func(b *testing.B) {
+				p := New(workers)
+				defer p.Close()
+				own, divided := &work{}, &work{}
+				var alone, run, both []time.Duration
+				for b.Loop() {
+					start := time.Now()
+					own.Do(0, 0, micros/2)
+					between := time.Now()
+					p.Run(16, 1, divided)
+					end := time.Now()
+					alone, run, both = append(alone, between.Sub(start)), append(run, end.Sub(between)), append(both, end.Sub(start))
+				}
+				for name, all := range map[string][]time.Duration{"work": alone, "run": run, "both": both} {
+					slices.Sort(all)
+					b.ReportMetric(float64(all[len(all)/2].Nanoseconds()), name+"-p50-ns")
+				}
+			})
+		}
 	}
 }
