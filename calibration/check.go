@@ -192,6 +192,9 @@ func (s *Sentinel) check() error {
 			return fmt.Errorf("crowded: %w", err)
 		}
 	}
+	if !(s.Company >= 0 && s.Company <= 1) {
+		return fmt.Errorf("company is %v (want 0 to 1)", s.Company)
+	}
 	if d := s.Discarded; d != nil {
 		if err := notNegative(
 			quantity{"disturbed", float64(d.Disturbed)}, quantity{"neighbours", float64(d.Neighbours)},

@@ -37,6 +37,27 @@ func crowded(runs []*calibration.Sentinel) string {
 		processors, ratios.words("%.2f"), when(shares, count, len(runs)))
 }
 
+// companyShare is the share of a run from which a reader is told that somebody else used the core.
+const companyShare = 0.5
+
+// company says in one line for how much of the runs of an entry somebody else used the core of the calls. It returns "" if that
+// was for less than companyShare.
+func company(runs []*calibration.Sentinel) string {
+	var shares extent
+	count := 0
+	for _, s := range runs {
+		if s.Company >= companyShare {
+			shares.add(100 * s.Company)
+			count++
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("somebody else, perhaps another virtual machine, used the core of the calls%s: "+
+		"times and thresholds hold beside such a neighbour, and may be others without one", when(shares, count, len(runs)))
+}
+
 // when says for which share of how many runs something holds, as far as that is known.
 func when(shares extent, count, runs int) string {
 	share, of := "", ""

@@ -133,8 +133,10 @@ func warnings(entry *calibration.Host) []string {
 	for k := range entry.Runs {
 		add(&entry.Runs[k].Environment)
 	}
-	if line := crowded(sentinels); line != "" {
-		lines = append(lines, line)
+	for _, line := range []string{crowded(sentinels), company(sentinels)} {
+		if line != "" {
+			lines = append(lines, line)
+		}
 	}
 	return lines
 }

@@ -23,6 +23,7 @@ func sentinel(o sweeps.Observed) *calibration.Sentinel {
 	if o.Baseline.AllRatio > 0 {
 		s.Crowded = &calibration.Crowded{Share: o.Crowded.Share, AllProcessorsRatio: o.Crowded.AllRatio}
 	}
+	s.Company = rounded(o.Company)
 	if d := calibration.DiscardedBlocks(o.Discarded); d != (calibration.DiscardedBlocks{}) {
 		s.Discarded = &d
 	}
@@ -45,6 +46,10 @@ const sameState = 1.4
 // sameShare is the greatest difference of the share of the time in which processors did not reach their speed all at once.
 // With a smaller difference, the medians of times are of the same states.
 const sameShare = 0.25
+
+// sameCompany is the greatest difference of the share of the time in which somebody else used the core of the calls. Where
+// that is for less than half of the time, a sweep looks for another core or moment, so it hardly matters.
+const sameCompany = 0.5
 
 // sameSpeed is the greatest ratio of the readings of one processor alone on one machine. Two processors of one name have
 // differed by a factor of 2, and the clock of one machine by 1.09.
@@ -98,6 +103,10 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 	case then.Crowded != nil && now.Crowded != nil && math.Abs(now.Crowded.Share-then.Crowded.Share) > sameShare:
 		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take over %.1f times as long as one alone for %.0f %% of the time now, "+
 			"%.0f %% then", now.Processors, sweeps.CrowdedAbove, 100*now.Crowded.Share, 100*then.Crowded.Share))
+	}
+	// An older file does not say how often there was company, and a share of 0 may mean that.
+	if before, after := then.Company, now.Company; before > 0 && after > 0 && math.Abs(after-before) > sameCompany {
+		s.Moved = append(s.Moved, fmt.Sprintf("somebody else uses the core of the calls for %.0f %% of the time now, %.0f %% then", 100*after, 100*before))
 	}
 	if before, after := s.Then.HandoverSeconds, s.Now.HandoverSeconds; differ(before, after, sameState) {
 		s.Moved = append(s.Moved, fmt.Sprintf("a hand-over from processor to processor takes %.0f ns now, %.0f ns then",

@@ -35,3 +35,26 @@ func TestStatesForAPartOfTheTime(t *testing.T) {
 		}
 	}
 }
+
+// Two runs are in different states if somebody else used the core in most of one and hardly in the other.
+func TestStatesInCompany(t *testing.T) {
+	run := func(company float64) *calibration.Environment {
+		return &calibration.Environment{Sentinel: &calibration.Sentinel{
+			Processors: 2, Kept: &calibration.SentinelTimes{AllProcessorsRatio: 1}, Company: company,
+		}}
+	}
+	for name, c := range map[string]struct {
+		then, now float64
+		want      string // difference in state; "" if there is none
+	}{
+		"alike":            {0.95, 0.5, ""},
+		"less company":     {0.95, 0.05, "somebody else uses the core of the calls for 5 % of the time now, 95 % then"},
+		"more company":     {0.05, 0.95, "for 95 % of the time now, 5 % then"},
+		"not known before": {0, 0.95, ""},
+	} {
+		got := strings.Join(CompareStates(run(c.then), run(c.now)).Moved, "; ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -76,7 +76,7 @@ func (m *measurement) calls(c *callable) int {
 // calls, because it watches the core of that goroutine.
 func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool, err error) {
 	core := s.sentinel.core
-	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds()
+	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds() && !core.look()
 	for try := 1; ; try++ {
 		patient := watched && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()

@@ -23,8 +23,13 @@ type core struct {
 	full, chain func()
 	// The least seconds of each.
 	leastFull, leastChain float64
-	began                 float64 // leastFull / leastChain when the sweep began, or began anew
-	patience              patience
+	began                 float64 // leastFull / leastChain when the sweep began, or when better last noticed a change
+	company               company
+	// improved is when the core was last found faster than ever; 0 if it was not, or if that is decided. was is by how much.
+	improved time.Duration
+	was      float64
+	pasts    []past // ended, and not fetched yet
+	patience patience
 
 	all  func(t pool.Task) // makes every processor that is awake do its part of a task
 	seen []probe           // the last probe of each processor; empty if there are too many
@@ -43,10 +48,10 @@ type probe struct{ full, chain float64 }
 // 1.6 to 1.8 on the processors that we tried (EPYC 9004, Xeon 8500), and at most 1.1 without a neighbour.
 const sharedAbove = 1.25
 
-func newCore(clock Clock) *core {
+func newCore(clock Clock, budget time.Duration) *core {
 	c := &core{
 		clock: clock, full: issueWork, chain: func() { chainWork(500) }, leastFull: math.Inf(1), leastChain: math.Inf(1),
-		patience: newPatience(seekFor),
+		patience: newPatience(seekFor), company: newCompany(budget),
 	}
 	if workers := pool.Shared().Workers(); workers < manyProcessors {
 		c.all = func(t pool.Task) { pool.Shared().Run(workers, 1, t) }
@@ -65,12 +70,41 @@ func (c *core) settle(ctx context.Context, within time.Duration) {
 		}
 		c.move()
 	}
+	var seen []probe
+	for start = c.clock.Now(); len(seen) == 0 || ctx.Err() == nil && c.clock.Now()-start < min(within, meetFor); c.clock.Sleep(meetPause) {
+		p := c.probe()
+		c.excess(p) // any of them may be the fastest
+		seen = append(seen, p)
+	}
+	met := 0
+	for _, p := range seen {
+		if c.excess(p) > sharedAbove {
+			met++
+		}
+	}
 	c.began = c.leastFull / c.leastChain
+	c.company.begin(c.clock.Now(), float64(met)/float64(len(seen)))
+}
+
+// meetFor is the longest time of the first looks, and meetPause the pause of all cores between two of them.
+const (
+	meetFor   = time.Second
+	meetPause = 2 * time.Millisecond
+)
+
+// look looks at the core and reports whether somebody else usually uses it.
+func (c *core) look() (usual bool) {
+	since := c.company.since
+	if now := c.clock.Now(); c.company.note(now, c.shared()) {
+		c.pasts = append(c.pasts, past{from: since, until: now - c.company.recent, was: "somebody else used the core for most of the time", seen: true})
+	}
+	return c.company.usual
 }
 
 // shared reports whether another guest computes on the core of the calling thread.
 func (c *core) shared() bool { return c.excess(c.probe()) > sharedAbove }
 
+// probe times the two pieces of work.
 func (c *core) probe() probe {
 	start := c.clock.Now()
 	c.chain()
@@ -104,16 +138,33 @@ func (c *core) crowded(tries int) bool {
 	return slices.ContainsFunc(c.seen, func(p probe) bool { return p != probe{} && c.excess(p) > sharedAbove })
 }
 
-// better returns a message if the core turns out to have been shared from the beginning of the sweep until now, and
-// otherwise "".
-func (c *core) better() string {
-	ratio := c.leastFull / c.leastChain
-	if !(sharedAbove*ratio < c.began) { // also if the clock is too coarse for either
-		return ""
+// tolerance returns the tolerance of work on one processor.
+func (c *core) tolerance() float64 {
+	if c.company.usual {
+		return companyTolerance
 	}
-	was := c.began / ratio
-	c.began = ratio
-	return fmt.Sprintf("until now, work that fills a core took %.2f times as long as it takes now, because somebody else used the core", was)
+	return sentinelTolerance
+}
+
+// ended returns the times since the last call in which the core was shared, and is not any more. If the core is found faster
+// than ever, it may have been shared from the beginning of the sweep until now. Or somebody else usually uses it, and was away
+// for a moment. The looks of the recent time decide.
+func (c *core) ended() (pasts []past) {
+	now, ratio := c.clock.Now(), c.leastFull/c.leastChain
+	if sharedAbove*ratio < c.began { // not if the clock is too coarse for either
+		c.was = c.began / ratio
+		c.began, c.improved = ratio, now
+		c.company.begin(now, 0.5)
+	}
+	if c.improved > 0 && now-c.improved >= c.company.recent {
+		if c.company.share < 0.5 {
+			c.pasts = append(c.pasts, past{until: c.improved, seen: true, was: fmt.Sprintf(
+				"until then, work that fills a core took %.2f times as long as afterwards, because somebody else used the core", c.was)})
+		}
+		c.improved = 0
+	}
+	pasts, c.pasts = c.pasts, nil
+	return pasts
 }
 
 // seekFor is the longest wait for a core without a neighbour.

@@ -34,7 +34,7 @@ func (g *guest) full() {
 }
 
 func (g *guest) core() *core {
-	c := newCore(g)
+	c := newCore(g, time.Hour)
 	c.full, c.chain, c.all, c.seen = g.full, g.chain, nil, nil
 	return c
 }
@@ -75,24 +75,36 @@ func TestSharedCore(t *testing.T) {
 			t.Errorf("a clock %.1f times as slow hides a neighbour", slow)
 		}
 	}
-	if better := c.better(); better != "" {
-		t.Errorf("it was alone when it began, and hears: %q", better)
+	if ended := c.ended(); len(ended) > 0 {
+		t.Errorf("it was alone when it began, and hears: %q", ended[0].was)
 	}
 }
 
-// Once a core is not shared, it is known that it was shared when the sweep began.
+// lookFor looks at the core every 10 ms, and returns the times that have ended meanwhile.
+func (g *guest) lookFor(c *core, d time.Duration) (ended []past) {
+	for until := g.now + d; g.now < until; g.now += 10 * time.Millisecond {
+		c.look()
+		ended = append(ended, c.ended()...)
+	}
+	return ended
+}
+
+// Once a core is not shared for some time, it is known that it was shared when the sweep began.
 func TestCoreSharedFromTheStart(t *testing.T) {
 	g := &guest{slow: 1, shared: always}
 	c := g.core()
 	c.settle(t.Context(), time.Minute)
-	if c.shared() || c.better() != "" {
+	if c.shared() || len(c.ended()) > 0 {
 		t.Error("nobody can know yet that it is shared")
 	}
 	g.shared = never
-	if c.shared() || !strings.Contains(c.better(), "2.00 times") {
-		t.Errorf("it is alone for the first time, and hears: %q", c.better())
+	found := g.now
+	ended := g.lookFor(c, 2*companyFor)
+	if len(ended) != 1 || ended[0].from != 0 || ended[0].until < found || ended[0].until > found+time.Second ||
+		!ended[0].seen || !strings.Contains(ended[0].was, "2.00 times") {
+		t.Errorf("it is alone for the first time, and hears: %+v", ended)
 	}
-	if g.shared = always; !c.shared() || c.better() != "" {
+	if g.shared = always; !c.shared() || len(c.ended()) > 0 {
 		t.Error("the neighbour came back: that makes nothing better")
 	}
 }
@@ -101,8 +113,9 @@ func TestCoreSharedFromTheStart(t *testing.T) {
 func TestCoreBesideACoarseClock(t *testing.T) {
 	g := &guest{slow: 0, shared: always}
 	c := g.core()
-	if c.settle(t.Context(), time.Minute); c.shared() || c.better() != "" {
-		t.Errorf("shared %t, %q", c.shared(), c.better())
+	c.settle(t.Context(), time.Minute)
+	if ended := g.lookFor(c, time.Minute); c.shared() || c.company.usual || len(ended) > 0 {
+		t.Errorf("shared %t, usually %t, %+v", c.shared(), c.company.usual, ended)
 	}
 }
 

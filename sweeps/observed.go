@@ -16,6 +16,7 @@ type Observed struct {
 	Readings   int     // number of readings behind Kept
 	Epochs     int     // 1 plus the number of lasting changes: of the clock, of all processors at once, of a hand-over
 	Crowded    Crowded
+	Company    float64 // share of the time in which somebody else used the core of the calls; 0 if that is not known, too
 	Discarded  Discarded
 }
 
@@ -143,5 +144,6 @@ func (s *sentinel) observed() Observed {
 		Readings: len(s.kept),
 		Epochs:   1 + s.epoch(),
 		Crowded:  s.crowd.observed(),
+		Company:  s.core.met(),
 	}
 }
