@@ -224,7 +224,7 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 			"unresolved: the interval of the threshold spans the whole axis", "nothing is chosen",
 		}},
 		"degraded": {caseChart(degraded), []string{
-			"DEGRADED: machine was not quiet", "warning: other programs took 62 % of a processor meanwhile",
+			"DEGRADED: machine was not quiet", "warning: other programs or virtual machines took 62 % of a processor meanwhile",
 			"fftw/fft excluded: relative error 3e-04 is above the tolerance of 1e-06",
 		}},
 		"many":      {caseChart(manyImplementations), []string{"25 others", "columns"}},

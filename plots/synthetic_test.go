@@ -240,7 +240,7 @@ var (
 			})
 			c.Warnings = []string{
 				"the cost model puts the crossover at 9 811, outside of the interval",
-				"degraded: other programs took 62 % of a processor meanwhile",
+				"degraded: other programs or virtual machines took 62 % of a processor meanwhile",
 			}
 		},
 	}

@@ -146,7 +146,7 @@ func (e *entry) noteUndivided(impl *implementation, size int) {
 }
 
 // blame warns of a size that would have taken too much time or memory. It degrades the case if the machine was disturbed, if
-// somebody else used the core of another processor in most of the blocks, or if other programs took too much of this
+// somebody else used the core of another processor in most of the blocks, or if other programs or virtual machines took too much of this
 // machine.
 func (e *entry) blame() {
 	if e.tooLong.size > 0 {
@@ -177,7 +177,7 @@ func (e *entry) blame() {
 		e.dirty = true
 	}
 	if share := e.othersShare(); share > othersAllowed() {
-		e.degrade(fmt.Sprintf("other programs took %.0f %% of a processor meanwhile", 100*share))
+		e.degrade(fmt.Sprintf("other programs or virtual machines took %.0f %% of a processor meanwhile", 100*share))
 		e.dirty = true
 	}
 }

@@ -105,7 +105,7 @@ func TestOtherProgramsAreTold(t *testing.T) {
 		if told := strings.Contains(log.String(), "calibrate: warning: other programs keep 1.9 processors busy, "); told != c.told {
 			t.Errorf("others take %v of a processor: told %t\n%s", c.others, told, log.String())
 		}
-		if degraded := strings.Contains(read(t, f.file), "degraded: other programs took"); degraded != c.told {
+		if degraded := strings.Contains(read(t, f.file), "degraded: other programs or virtual machines took"); degraded != c.told {
 			t.Errorf("others take %v of a processor: degraded %t", c.others, degraded)
 		}
 		if told := strings.Contains(log.String(), "the machine was not quiet for 1 of 1 cases and operations, so choices of this run may be wrong"); told != c.told {

@@ -189,7 +189,7 @@ func TestNoWorstSizeOfRightChoices(t *testing.T) {
 func TestTheTable(t *testing.T) {
 	fewer := caseReport{
 		Name: "sum", Verdict: "HOLDS", Regret: 0.001, Worst: 0.02, losses: make([]float64, 12), Sizes: []sizeReport{{Size: 64, Chosen: "a", Fastest: "b", Slowdown: 1.02}},
-		Warnings: []string{"degraded: other programs took 49 % of a processor meanwhile"},
+		Warnings: []string{"degraded: other programs or virtual machines took 49 % of a processor meanwhile"},
 	}
 	worse := caseReport{
 		Name: "stage-graph/block=512,cost=4,resident", Verdict: "UNMEASURED", Regret: 1.234, Worst: 9.876, Excused: 0.314, losses: make([]float64, 3), unit: "elements",
@@ -198,7 +198,7 @@ func TestTheTable(t *testing.T) {
 			{Size: 16 << 20, Chosen: "go-parallel/partitioned", Fastest: "accelerate/partitioned", Slowdown: 10.876},
 			{Size: 128, Chosen: "a", Fastest: "b", Slowdown: 20, Disturbed: true},
 		},
-		Warnings: []string{"degraded: other programs took 62 % of a processor meanwhile"},
+		Warnings: []string{"degraded: other programs or virtual machines took 62 % of a processor meanwhile"},
 	}
 	nothing := caseReport{Name: "max", Verdict: "UNMEASURED"}
 	r := &report{
@@ -216,7 +216,7 @@ max                                    UNMEASURED            0        -        -
 stage-graph/block=512,cost=4,resident  UNMEASURED            3  123.4 %        -  987.6 %       31 %
     at 16 777 216 elements the file takes go-parallel/partitioned, accelerate/partitioned is faster
 ` + legend + `
-2 cases: degraded: other programs took 49 to 62 % of a processor meanwhile (sum,
+2 cases: degraded: other programs or virtual machines took 49 to 62 % of a processor meanwhile (sum,
   stage-graph/block=512,cost=4,resident)
 2 cases: not in the catalogue of this version (fft/unheard=1, fft/unheard=2)
 1 size more could not be measured while the machine was quiet
