@@ -291,3 +291,42 @@ func TestPartsAllocateNothing(t *testing.T) {
 		}
 	}
 }
+
+// A call that is computed at once, because parts may be as long on a GPU, is arranged once for its length. The parts' pipelines are
+// others.
+func TestWholeOnGPUIsArrangedOnce(t *testing.T) {
+	b := kerneltest.Backends(t, emulator.Unified(true))
+	g := must(AnalysisGraph(smallAnalysis))
+	decided := 0
+	last := &g.Stages[len(g.Stages)-1]
+	of := last.Decided
+	last.Decided = func(lag uint32) (kernels.Step, error) { decided++; return of(lag) }
+	p, err := NewOn(b, nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.parts.onProcessor, p.parts.onGPU = 10, 60
+	route := append(slices.Clone(onEmulator(b, p.w.Graph)[:4]), "go", "go", "go", "go", "go", "go")
+	if err := p.Follow(route); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		frames, want int
+		inParts      bool
+	}{{40, 1, false}, {40, 0, false}, {41, 1, false}, {41, 0, false}, {80, 0, true}, {41, 1, false}, {41, 0, false}} {
+		before := decided
+		if err := p.Run(kernels.GeneratedInput().Samples[:32*(c.frames-1)]); err != nil {
+			t.Fatal(err)
+		}
+		if n := decided - before; n != c.want || p.isInParts() != c.inParts {
+			t.Errorf("%d frames: arranged %d times, in parts %t; want %d, %t", c.frames, n, p.isInParts(), c.want, c.inParts)
+		}
+	}
+	if err := p.Follow(slices.Repeat(Route{"go"}, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(kernels.GeneratedInput().Samples[:32*40]); err != nil || !p.isInParts() {
+		t.Errorf("on the processor: in parts %t (%v)", p.isInParts(), err)
+	}
+}
