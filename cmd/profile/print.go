@@ -13,13 +13,23 @@ import (
 	"crossover/songs"
 )
 
+// allocated says what a call allocates on average. The runtime itself allocates now and then.
+func allocated(p *profiles.Profile) string {
+	switch {
+	case p.Allocations <= 0:
+		return "nothing"
+	case p.Allocations < 0.5:
+		return fmt.Sprintf("once in %.0f calls", 1/p.Allocations)
+	}
+	return command.Plural(int(math.Round(p.Allocations)), "time") + ", " + command.Plural(int(p.Allocated), "byte")
+}
+
 // report prints a profile.
 func report(w io.Writer, p *profiles.Profile) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s of %s, plan %s, %s on %s\n", p.Pipeline, p.Input(), p.Plan, command.Plural(len(p.Calls), "call"), p.Host)
 	median := profiles.Quantile(p.Calls, 0.5)
-	fmt.Fprintf(&out, "a call takes %s%s, and allocates %s, %s\n", duration(median), tails(p.Calls), command.Plural(int(math.Round(p.Allocations)), "time"),
-		command.Plural(int(p.Allocated), "byte"))
+	fmt.Fprintf(&out, "a call takes %s%s, and allocates %s\n", duration(median), tails(p.Calls), allocated(p))
 	if p.Loading > 0 {
 		fmt.Fprintf(&out, "the recording was loaded once, in %s, which is no part of a call\n", duration(p.Loading))
 	}
