@@ -135,7 +135,7 @@ type Sentinel struct {
 	// of a hand-over. It is 0 if that was not recorded.
 	Epochs    int              `json:"epochs,omitempty"`
 	Crowded   *Crowded         `json:"crowded,omitempty"`          // nil if that was not recorded
-	Company   float64          `json:"company,omitempty"`          // share of the time in which somebody else used the core of the calls; 0 if not recorded, too
+	Company   *float64         `json:"company,omitempty"`          // share of the run in which others usually used the core of the calls; nil if that was not recorded
 	Discarded *DiscardedBlocks `json:"discarded_blocks,omitempty"` // nil if there were none, or if that was not recorded
 }
 

@@ -192,8 +192,8 @@ func (s *Sentinel) check() error {
 			return fmt.Errorf("crowded: %w", err)
 		}
 	}
-	if !(s.Company >= 0 && s.Company <= 1) {
-		return fmt.Errorf("company is %v (want 0 to 1)", s.Company)
+	if c := s.Company; c != nil && !(*c >= 0 && *c <= 1) {
+		return fmt.Errorf("company is %v (want 0 to 1)", *c)
 	}
 	if d := s.Discarded; d != nil {
 		if err := notNegative(

@@ -37,24 +37,25 @@ func crowded(runs []*calibration.Sentinel) string {
 		processors, ratios.words("%.2f"), when(shares, count, len(runs)))
 }
 
-// companyShare is the share of a run from which a reader is told that somebody else used the core.
-const companyShare = 0.5
+// companyShare is the share of a run from which a reader is told that others usually used the core. Blocks of a smaller share are
+// those of a disturbed machine.
+const companyShare = 0.3
 
-// company says in one line for how much of the runs of an entry somebody else used the core of the calls. It returns "" if that
-// was for less than companyShare.
+// company says in one line for how much of the runs of an entry others usually used the core of the calls. It returns "" if that
+// was for less than companyShare, or was not recorded.
 func company(runs []*calibration.Sentinel) string {
 	var shares extent
 	count := 0
 	for _, s := range runs {
-		if s.Company >= companyShare {
-			shares.add(100 * s.Company)
+		if c := s.Company; c != nil && *c >= companyShare {
+			shares.add(100 * *c)
 			count++
 		}
 	}
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("somebody else, perhaps another virtual machine, used the core of the calls%s: "+
+	return fmt.Sprintf("others, perhaps another virtual machine, nearly always used the core of the calls%s: "+
 		"times and thresholds hold beside such a neighbour, and may be others without one", when(shares, count, len(runs)))
 }
 

@@ -21,7 +21,7 @@ func TestCrowdedRuns(t *testing.T) {
 		}
 	}
 	alone := func(share float64) *calibration.Sentinel {
-		return &calibration.Sentinel{Processors: 2, Baseline: *times(1.05), Company: 1 - share}
+		return &calibration.Sentinel{Processors: 2, Baseline: *times(1.05), Company: new(1 - share)}
 	}
 	apart := &calibration.Sentinel{Processors: 16, Baseline: *times(1.05), Kept: times(1.1)}
 	for name, c := range map[string]struct {
@@ -48,9 +48,9 @@ func TestCrowdedRuns(t *testing.T) {
 			"all 16 processors at once took 1.60 to 2.00 times as long as one alone for 50 % of the time in 2 of 2 runs: "},
 		"never, as a new run says": {[]*calibration.Sentinel{crowd(0, 0)}, ""},
 		"in none of two":           {[]*calibration.Sentinel{apart, apart}, ""},
-		"seldom alone":             {[]*calibration.Sentinel{alone(0.08)}, "somebody else, perhaps another virtual machine, used the core of the calls for 92 % of the run: "},
-		"mostly alone":             {[]*calibration.Sentinel{alone(0.7)}, ""},
-		"seldom alone, once":       {[]*calibration.Sentinel{alone(0.08), alone(0.7), apart}, "somebody else, perhaps another virtual machine, used the core of the calls for 92 % of the time in 1 of 3 runs: "},
+		"seldom alone":             {[]*calibration.Sentinel{alone(0.08)}, "others, perhaps another virtual machine, nearly always used the core of the calls for 92 % of the run: "},
+		"mostly alone":             {[]*calibration.Sentinel{alone(0.8)}, ""},
+		"seldom alone, once":       {[]*calibration.Sentinel{alone(0.08), alone(0.8), apart}, "others, perhaps another virtual machine, nearly always used the core of the calls for 92 % of the time in 1 of 3 runs: "},
 		"beside an old run":        {[]*calibration.Sentinel{nil, crowd(0.5, 2)}, "all 16 processors at once took 2.00 times as long as one alone for 50 % of the run: "},
 	} {
 		entry := &calibration.Host{Environment: calibration.Environment{Sentinel: c.runs[0]}}

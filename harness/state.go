@@ -23,7 +23,9 @@ func sentinel(o sweeps.Observed) *calibration.Sentinel {
 	if o.Baseline.AllRatio > 0 {
 		s.Crowded = &calibration.Crowded{Share: o.Crowded.Share, AllProcessorsRatio: o.Crowded.AllRatio}
 	}
-	s.Company = rounded(o.Company)
+	if o.Company >= 0 {
+		s.Company = new(rounded(o.Company))
+	}
 	if d := calibration.DiscardedBlocks(o.Discarded); d != (calibration.DiscardedBlocks{}) {
 		s.Discarded = &d
 	}
@@ -47,8 +49,8 @@ const sameState = 1.4
 // With a smaller difference, the medians of times are of the same states.
 const sameShare = 0.25
 
-// sameCompany is the greatest difference of the share of the time in which somebody else used the core of the calls. Where
-// that is for less than half of the time, a sweep looks for another core or moment, so it hardly matters.
+// sameCompany is the greatest difference of the share of two runs in which others usually used the core of the calls. Most runs
+// have a share of 0 or 1.
 const sameCompany = 0.5
 
 // sameSpeed is the greatest ratio of the readings of one processor alone on one machine. Two processors of one name have
@@ -104,9 +106,8 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take over %.1f times as long as one alone for %.0f %% of the time now, "+
 			"%.0f %% then", now.Processors, sweeps.CrowdedAbove, 100*now.Crowded.Share, 100*then.Crowded.Share))
 	}
-	// An older file does not say how often there was company, and a share of 0 may mean that.
-	if before, after := then.Company, now.Company; before > 0 && after > 0 && math.Abs(after-before) > sameCompany {
-		s.Moved = append(s.Moved, fmt.Sprintf("somebody else uses the core of the calls for %.0f %% of the time now, %.0f %% then", 100*after, 100*before))
+	if before, after := then.Company, now.Company; before != nil && after != nil && math.Abs(*after-*before) > sameCompany {
+		s.Moved = append(s.Moved, fmt.Sprintf("others usually use the core of the calls in %.0f %% of the run now, in %.0f %% then", 100**after, 100**before))
 	}
 	if before, after := s.Then.HandoverSeconds, s.Now.HandoverSeconds; differ(before, after, sameState) {
 		s.Moved = append(s.Moved, fmt.Sprintf("a hand-over from processor to processor takes %.0f ns now, %.0f ns then",

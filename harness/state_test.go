@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"crossover/calibration"
+	"crossover/sweeps"
 )
 
 // Two runs in which processors did not reach their speed for different parts of the time are in different states, even if
@@ -36,21 +37,20 @@ func TestStatesForAPartOfTheTime(t *testing.T) {
 	}
 }
 
-// Two runs are in different states if somebody else used the core in most of one and hardly in the other.
+// Two runs are in different states if others used the core in most of one and hardly in the other.
 func TestStatesInCompany(t *testing.T) {
 	run := func(company float64) *calibration.Environment {
-		return &calibration.Environment{Sentinel: &calibration.Sentinel{
-			Processors: 2, Kept: &calibration.SentinelTimes{AllProcessorsRatio: 1}, Company: company,
-		}}
+		return &calibration.Environment{Sentinel: sentinel(sweeps.Observed{Processors: 2, Company: company})}
 	}
 	for name, c := range map[string]struct {
 		then, now float64
 		want      string // difference in state; "" if there is none
 	}{
 		"alike":            {0.95, 0.5, ""},
-		"less company":     {0.95, 0.05, "somebody else uses the core of the calls for 5 % of the time now, 95 % then"},
-		"more company":     {0.05, 0.95, "for 95 % of the time now, 5 % then"},
-		"not known before": {0, 0.95, ""},
+		"less company":     {1, 0, "others usually use the core of the calls in 0 % of the run now, in 100 % then"},
+		"more company":     {0.05, 0.95, "in 95 % of the run now, in 5 % then"},
+		"not known before": {-1, 0.95, ""},
+		"not known now":    {0.95, -1, ""},
 	} {
 		got := strings.Join(CompareStates(run(c.then), run(c.now)).Moved, "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

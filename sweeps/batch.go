@@ -71,12 +71,13 @@ func (m *measurement) calls(c *callable) int {
 }
 
 // timed settles c and times a batch of n calls, if possible on a core that nobody else uses. It reports whether the batch
-// was alone on its core, and whether somebody used the core of another processor that worked on the batch. Implementations
-// that are hopelessly slow are not watched, because they are slow on any core. timed runs on the goroutine that makes the
+// was alone on its core, and whether somebody used the core of another processor that worked on the batch. Batches in usual
+// company are not watched, and count as alone. Nor are implementations that are hopelessly slow, because they are slow on any
+// core. timed runs on the goroutine that makes the
 // calls, because it watches the core of that goroutine.
 func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool, err error) {
 	core := s.sentinel.core
-	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds() && !core.look()
+	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds() && !core.company.usual
 	for try := 1; ; try++ {
 		patient := watched && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()

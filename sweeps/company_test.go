@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"crossover/kernels"
+	"crossover/timings"
 )
 
 // met returns a neighbour who is there for a share of the time, by turns of 2 ms.
@@ -19,53 +20,135 @@ func met(share float64) func(now time.Duration) bool {
 
 var seldomMet, seldomAlone = met(0.05), met(0.95)
 
-// Company is usual if it was there for most of the recent time, and only then.
+// stretch is what a neighbour does for some time.
+type stretch struct {
+	shared func(time.Duration) bool
+	lasts  time.Duration
+}
+
+// Company is usual if it was there for most of the recent time, and only then. A time of company that ends is reported from its
+// beginning to its end.
 func TestUsualCompany(t *testing.T) {
+	const s = time.Second
+	type ended struct{ from, until time.Duration } // after settling
 	for name, c := range map[string]struct {
-		start, later func(time.Duration) bool
-		lasts        time.Duration // later
-		usual        bool
-		ended        int
+		settles func(time.Duration) bool
+		then    []stretch
+		usual   bool
+		ended   []ended
 	}{
-		"never there":              {never, never, time.Minute, false, 0},
-		"seldom there":             {seldomMet, seldomMet, time.Minute, false, 0},
-		"seldom away":              {seldomAlone, seldomAlone, time.Minute, true, 0},
-		"there for some seconds":   {seldomMet, always, companyFor / 2, false, 0},
-		"there from then on":       {seldomMet, seldomAlone, 2 * companyFor, true, 0},
-		"away for some seconds":    {seldomAlone, never, companyFor / 2, true, 0},
-		"away from then on":        {seldomAlone, seldomMet, 2 * companyFor, false, 1},
-		"away for a moment, first": {always, seldomAlone, 2 * companyFor, true, 0},
-		"away, for the first time": {always, never, 2 * companyFor, false, 1},
+		"never there":              {never, []stretch{{never, 60 * s}}, false, nil},
+		"seldom there":             {seldomMet, []stretch{{seldomMet, 60 * s}}, false, nil},
+		"half of the time":         {met(0.5), []stretch{{met(0.5), 600 * s}}, false, nil},
+		"six tenths of the time":   {met(0.6), []stretch{{met(0.6), 600 * s}}, false, nil},
+		"seldom away":              {seldomAlone, []stretch{{seldomAlone, 600 * s}}, true, nil},
+		"eight tenths of the time": {met(0.8), []stretch{{met(0.8), 600 * s}}, true, nil},
+		"there for some seconds":   {seldomMet, []stretch{{seldomMet, 60 * s}, {always, 7 * s}, {seldomMet, 60 * s}}, false, nil},
+		"there from then on":       {seldomMet, []stretch{{seldomMet, 60 * s}, {seldomAlone, 30 * s}}, true, nil},
+		"away for some seconds":    {seldomAlone, []stretch{{seldomAlone, 60 * s}, {never, 3 * s}, {seldomAlone, 60 * s}}, true, nil},
+		"away from then on":        {seldomAlone, []stretch{{seldomAlone, 60 * s}, {seldomMet, 30 * s}}, false, []ended{{-99 * s, 60 * s}}},
+		"there for a minute": {seldomMet, []stretch{{seldomMet, 60 * s}, {seldomAlone, 60 * s}, {seldomMet, 30 * s}}, false,
+			[]ended{{73 * s, 120 * s}}},
+		"half, after most of it":   {seldomAlone, []stretch{{seldomAlone, 20 * s}, {met(0.3), 600 * s}}, false, []ended{{-99 * s, 22 * s}}},
+		"away for a moment, first": {always, []stretch{{always, 20 * s}, {seldomAlone, 60 * s}}, true, nil},
+		"away for a moment, first, and later for good": {always, []stretch{{always, 20 * s}, {seldomAlone, 60 * s}, {never, 30 * s}}, false,
+			[]ended{{-99 * s, 80 * s}}},
+		"away, for the first time":               {always, []stretch{{always, 20 * s}, {never, 60 * s}}, false, []ended{{-99 * s, 20 * s}}},
+		"away half of the time, after some time": {always, []stretch{{always, 20 * s}, {met(0.5), 60 * s}}, false, []ended{{-99 * s, 20 * s}}},
 	} {
-		g := &guest{slow: 1, shared: c.start}
+		g := &guest{slow: 1, shared: c.settles}
 		core := g.core()
 		core.settle(t.Context(), time.Minute)
-		if ended := g.lookFor(core, time.Minute); len(ended) > 0 {
-			t.Errorf("%s: nothing has changed, and yet there is an end of %+v", name, ended)
+		start := g.now
+		var got []past
+		for _, stretch := range c.then {
+			g.shared = stretch.shared
+			got = append(got, g.lookFor(core, stretch.lasts)...)
 		}
-		g.shared = c.later
-		changed := g.now
-		ended := g.lookFor(core, c.lasts)
-		if core.company.usual != c.usual || len(ended) != c.ended {
-			t.Errorf("%s: usual %t, want %t; %d times have ended, want %d", name, core.company.usual, c.usual, len(ended), c.ended)
+		if core.company.usual != c.usual || len(got) != len(c.ended) {
+			t.Errorf("%s: usual %t, want %t; %+v have ended, want %v", name, core.company.usual, c.usual, got, c.ended)
+			continue
 		}
-		for _, p := range ended {
-			if !p.seen || (p.until-changed).Abs() > companyFor/2 {
-				t.Errorf("%s: %+v has ended, want an end at %v", name, p, changed)
+		for k, p := range got {
+			from := max(c.ended[k].from+start, 0)
+			if !p.seen || (p.from-from).Abs() > 3*s || (p.until-start-c.ended[k].until-2*s).Abs() > 3*s {
+				t.Errorf("%s: %+v has ended (settled at %v), want about %v", name, p, start, c.ended[k])
 			}
 		}
 	}
 }
 
-// Batches are neither repeated nor called disturbed for company that is usual. It is on record how often it was there.
+// A second beside a neighbour is not enough for a sweep to begin in usual company, however short the sweep.
+func TestCompanyAtTheStart(t *testing.T) {
+	for _, budget := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
+		for _, there := range []time.Duration{40 * time.Millisecond, 1100 * time.Millisecond} {
+			g := &guest{slow: 1}
+			g.shared = func(now time.Duration) bool { return now < there && now%(50*time.Millisecond) > time.Millisecond }
+			c := newCore(g, budget)
+			c.full, c.chain, c.all, c.seen, c.company.possible = g.full, g.chain, nil, nil, true
+			within := budget / 25
+			c.settle(t.Context(), within)
+			if c.company.usual {
+				t.Errorf("budget %v, there for %v: usual", budget, there)
+			}
+			if most := max(within, 10*time.Millisecond) + meetMost; g.now > most {
+				t.Errorf("budget %v: it settled for %v", budget, g.now)
+			}
+			g.lookFor(c, there)
+			if c.company.usual {
+				t.Errorf("budget %v, there for %v: usual later", budget, there)
+			}
+		}
+	}
+	// A short sweep in company sees it in time.
+	g := &guest{slow: 1, shared: seldomAlone}
+	c := newCore(g, time.Second)
+	c.full, c.chain, c.all, c.seen, c.company.possible = g.full, g.chain, nil, nil, true
+	c.settle(t.Context(), 40*time.Millisecond)
+	if g.lookFor(c, 3*companyLeast); !c.company.usual {
+		t.Error("company is not usual in a short sweep")
+	}
+}
+
+// Few looks with long pauses between them make nothing usual.
+func TestFewLooks(t *testing.T) {
+	g := &guest{slow: 1, shared: never}
+	c := g.core()
+	c.settle(t.Context(), time.Minute)
+	g.shared = always
+	for range 20 {
+		g.now += 5 * time.Second
+		c.look()
+	}
+	if c.company.usual {
+		t.Error("twenty looks within 100 s make company usual")
+	}
+}
+
+// With many processors, one of them has no neighbour. A core that is found faster than ever was shared until then.
+func TestCompanyOfManyProcessors(t *testing.T) {
+	g := &guest{slow: 1, shared: always}
+	c := g.core()
+	c.company.possible = false
+	c.settle(t.Context(), time.Minute)
+	g.lookFor(c, time.Minute)
+	g.shared = seldomAlone
+	if ended := g.lookFor(c, 0); len(ended) > 0 || c.company.usual {
+		t.Errorf("usual %t, %+v", c.company.usual, ended)
+	}
+	g.shared = never
+	c.shared()
+	if ended := c.pastTimes(); len(ended) != 1 || ended[0].from != 0 {
+		t.Errorf("%+v has ended", ended)
+	}
+}
+
+// Batches are neither repeated nor called disturbed for company that is usual.
 func TestBatchesInUsualCompany(t *testing.T) {
 	for name, c := range map[string]struct {
 		shared func(time.Duration) bool
 		waits  bool
-		there  float64
-	}{
-		"seldom there": {seldomMet, true, 0.05}, "half of the time": {met(0.5), true, 0.5}, "seldom away": {seldomAlone, false, 0.95},
-	} {
+	}{"seldom there": {seldomMet, true}, "half of the time": {met(0.5), true}, "seldom away": {seldomAlone, false}} {
 		g := &guest{slow: 1, shared: c.shared}
 		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
 		s.Clock, s.State, s.start = g, Warm, -time.Hour
@@ -86,24 +169,88 @@ func TestBatchesInUsualCompany(t *testing.T) {
 		if waited := s.avoided > 0; waited != c.waits || !waited && disturbed > 0 {
 			t.Errorf("%s: waited for %v, %d disturbed batches", name, s.avoided, disturbed)
 		}
-		if got := s.sentinel.observed().Company; math.Abs(got-c.there) > 0.1 {
-			t.Errorf("%s: there for %.2f of the time, want %.2f", name, got, c.there)
+	}
+}
+
+// The share of the sweep in usual company is on record. If it is small, its blocks are those of a disturbed machine.
+func TestCompanyUntilTheEnd(t *testing.T) {
+	for since, rare := range map[time.Duration]bool{0: false, 40 * time.Second: false, 90 * time.Second: true} {
+		g := &guest{slow: 1, shared: never}
+		g.now = 5 * time.Second
+		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
+		s.Clock, s.start, s.Budget = g, g.now, 100*time.Second
+		e := &entry{c: &kernels.Case{}, result: &Result{}, planner: &counted{}}
+		for k := range 100 {
+			e.result.Samples.Blocks = append(e.result.Samples.Blocks, timings.Block{Size: k, Elapsed: float64(k)})
+		}
+		s.entries = []*entry{e}
+		s.sentinel.core.company.usual, s.sentinel.core.company.since = true, s.start+since
+		g.now += 100 * time.Second
+		if got, want := s.observed().Company, 1-since.Seconds()/100; math.Abs(got-want) > 0.01 {
+			t.Errorf("since %v: share %.2f, want %.2f", since, got, want)
+		}
+		s.reviewEnd()
+		disturbed := 0
+		for _, b := range e.result.Samples.Blocks {
+			if b.Disturbed {
+				disturbed++
+			}
+		}
+		if want := map[bool]int{false: 0, true: 10}[rare]; disturbed != want {
+			t.Errorf("since %v: %d disturbed blocks, want %d", since, disturbed, want)
+		}
+		s.sentinel.core.company.usual = false
+		if got := s.observed().Company; got != 0 {
+			t.Errorf("without company: share %.2f", got)
+		}
+		s.sentinel.core = nil
+		if got := s.observed().Company; got != -1 {
+			t.Errorf("where nobody looks: share %.2f", got)
 		}
 	}
 }
 
-// Beside usual company, one processor alone may take a third longer than at its baseline, and otherwise not.
+// Beside usual company, one processor alone may take a third longer than at its baseline, which stays, and otherwise not. Afterwards
+// all baselines are as before.
 func TestToleranceInCompany(t *testing.T) {
-	for usual, want := range map[bool]bool{false: false, true: true} {
-		g := &guest{slow: 1, shared: never}
-		s := newSentinel(g, nil, nil, time.Hour)
-		s.works, s.core = s.works[:1], g.core()
-		s.spin.run = g.chain
-		s.settle(t.Context(), time.Minute)
-		s.core.company.usual = usual
-		g.slow = 1.3
-		if got := s.quiet(); got != want {
-			t.Errorf("company usual %t: quiet %t, want %t", usual, got, want)
+	g := &guest{slow: 1, shared: never}
+	s := newSentinel(g, nil, nil, time.Hour)
+	slower := 1.0
+	s.spin.run = func() { g.spend(time.Duration(slower * float64(100*time.Microsecond))) }
+	all := &work{of: "all", run: func() { g.spend(50 * time.Microsecond) }, tolerance: 0.5, tries: 1, slowerOnly: true, lasts: time.Second}
+	s.works, s.core = []*work{s.spin, all}, g.core()
+	s.settle(t.Context(), time.Minute)
+	quiet := func(for_ time.Duration) (share float64) {
+		count, all := 0.0, 0.0
+		for until := g.now + for_; g.now < until; g.now += 20 * time.Millisecond {
+			if all++; s.quiet() {
+				count++
+			}
 		}
+		return count / all
+	}
+	if got := quiet(time.Second); got < 1 {
+		t.Errorf("alone: quiet for %.2f", got)
+	}
+	baselines := [2]float64{s.spin.baseline, all.baseline}
+	g.shared, slower = seldomAlone, 1.3
+	quiet(20 * time.Second)
+	if got := quiet(20 * time.Second); got < 1 || !s.core.company.usual {
+		t.Errorf("in company: quiet for %.2f, usual %t", got, s.core.company.usual)
+	}
+	before := s.spin.baseline
+	slower = 1.1
+	if quiet(20 * time.Second); s.spin.baseline != before {
+		t.Errorf("in company: baseline %v, want %v", s.spin.baseline, before)
+	}
+	if g.shared, slower = never, 1; s.core.company.recent == 0 {
+		t.Fatal("nothing is recent")
+	}
+	quiet(30 * time.Second)
+	if off := all.baseline / baselines[1]; off < 0.99 || off > 1.01 {
+		t.Errorf("after company: baseline of all is %v, want %v", all.baseline, baselines[1])
+	}
+	if slower = 1.1; s.quiet() {
+		t.Error("after company: 10 % slower, and quiet")
 	}
 }

@@ -23,9 +23,9 @@ type core struct {
 	full, chain func()
 	// The least seconds of each.
 	leastFull, leastChain float64
-	began                 float64 // leastFull / leastChain when the sweep began, or when better last noticed a change
+	began                 float64 // leastFull / leastChain when the sweep began, or when the core was last found faster than ever
 	company               company
-	// improved is when the core was last found faster than ever; 0 if it was not, or if that is decided. was is by how much.
+	// improved is when the core was last found faster than ever; 0 if it was not, or once it is known why. was is by how much.
 	improved time.Duration
 	was      float64
 	pasts    []past // ended, and not fetched yet
@@ -54,6 +54,7 @@ func newCore(clock Clock, budget time.Duration) *core {
 		patience: newPatience(seekFor), company: newCompany(budget),
 	}
 	if workers := pool.Shared().Workers(); workers < manyProcessors {
+		c.company.possible = true // with more processors, one of them has no neighbour
 		c.all = func(t pool.Task) { pool.Shared().Run(workers, 1, t) }
 		c.seen = make([]probe, workers)
 	}
@@ -70,35 +71,67 @@ func (c *core) settle(ctx context.Context, within time.Duration) {
 		}
 		c.move()
 	}
-	var seen []probe
-	for start = c.clock.Now(); len(seen) == 0 || ctx.Err() == nil && c.clock.Now()-start < min(within, meetFor); c.clock.Sleep(meetPause) {
-		p := c.probe()
-		c.excess(p) // any of them may be the fastest
-		seen = append(seen, p)
-	}
-	met := 0
-	for _, p := range seen {
-		if c.excess(p) > sharedAbove {
-			met++
-		}
-	}
 	c.began = c.leastFull / c.leastChain
-	c.company.begin(c.clock.Now(), float64(met)/float64(len(seen)))
+	c.meet(ctx, within)
 }
 
-// meetFor is the longest time of the first looks, and meetPause the pause of all cores between two of them.
+// The first looks take meetLeast, and meetMost if company is found by most of them, with meetPause between two.
 const (
-	meetFor   = time.Second
+	meetLeast = 300 * time.Millisecond
+	meetMost  = 3 * time.Second
 	meetPause = 2 * time.Millisecond
 )
 
-// look looks at the core and reports whether somebody else usually uses it.
-func (c *core) look() (usual bool) {
-	since := c.company.since
-	if now := c.clock.Now(); c.company.note(now, c.shared()) {
-		c.pasts = append(c.pasts, past{from: since, until: now - c.company.recent, was: "somebody else used the core for most of the time", seen: true})
+// meet finds out, within a time, whether there is usual company from the start.
+func (c *core) meet(ctx context.Context, within time.Duration) {
+	if !c.company.possible {
+		return
 	}
-	return c.company.usual
+	var seen []probe
+	share := func() float64 {
+		met := 0
+		for _, p := range seen {
+			if c.excess(p) > sharedAbove {
+				met++
+			}
+		}
+		return float64(met) / float64(len(seen))
+	}
+	start, took := c.clock.Now(), time.Duration(0)
+	for took < min(within, meetMost) && ctx.Err() == nil {
+		p := c.probe()
+		c.excess(p) // any of them may be the fastest
+		seen = append(seen, p)
+		c.clock.Sleep(meetPause)
+		if took = c.clock.Now() - start; took >= meetLeast && share() <= usualAbove {
+			break
+		}
+	}
+	if len(seen) == 0 {
+		return
+	}
+	c.began = c.leastFull / c.leastChain
+	c.company.set(c.clock.Now(), share())
+	if took < companyLeast {
+		c.company.share = min(c.company.share, unusualBelow) // too little was seen
+	}
+	c.company.usual = c.company.share > usualAbove
+	c.company.high = c.clock.Now()
+}
+
+// alonePause is the time after which the pool's helpers have parked. Until then they may be the company of a core.
+const alonePause = 400 * time.Microsecond
+
+// look looks at the core, for how much of the time somebody else uses it.
+func (c *core) look() {
+	if !c.company.possible {
+		return
+	}
+	c.clock.Sleep(alonePause)
+	since := c.company.since
+	if c.company.note(c.clock.Now(), c.shared()) {
+		c.pasts = append(c.pasts, past{from: since, until: c.company.high, was: "until then, somebody else used the core nearly always", seen: true})
+	}
 }
 
 // shared reports whether another guest computes on the core of the calling thread.
@@ -146,21 +179,22 @@ func (c *core) tolerance() float64 {
 	return sentinelTolerance
 }
 
-// ended returns the times since the last call in which the core was shared, and is not any more. If the core is found faster
-// than ever, it may have been shared from the beginning of the sweep until now. Or somebody else usually uses it, and was away
-// for a moment. The looks of the recent time decide.
-func (c *core) ended() (pasts []past) {
+// pastTimes returns the times that have ended since the last call, in which the core was shared, and is not any more. If the core is
+// found faster than ever, it was shared from the beginning of the sweep until now. Then the looks of the recent time decide whether
+// somebody else usually uses it, and was away for a moment.
+func (c *core) pastTimes() (pasts []past) {
 	now, ratio := c.clock.Now(), c.leastFull/c.leastChain
 	if sharedAbove*ratio < c.began { // not if the clock is too coarse for either
 		c.was = c.began / ratio
 		c.began, c.improved = ratio, now
-		c.company.begin(now, 0.5)
+		c.company.set(now, unusualBelow)
 	}
-	if c.improved > 0 && now-c.improved >= c.company.recent {
-		if c.company.share < 0.5 {
-			c.pasts = append(c.pasts, past{until: c.improved, seen: true, was: fmt.Sprintf(
-				"until then, work that fills a core took %.2f times as long as afterwards, because somebody else used the core", c.was)})
-		}
+	if c.improved > 0 && c.company.usual {
+		c.improved, c.company.since = 0, 0
+	}
+	if c.improved > 0 && (!c.company.possible || c.company.watched >= c.company.recent) {
+		c.pasts = append(c.pasts, past{until: c.improved, seen: true, was: fmt.Sprintf(
+			"until then, work that fills a core took %.2f times as long as afterwards, because somebody else used the core", c.was)})
 		c.improved = 0
 	}
 	pasts, c.pasts = c.pasts, nil

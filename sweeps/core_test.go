@@ -35,7 +35,7 @@ func (g *guest) full() {
 
 func (g *guest) core() *core {
 	c := newCore(g, time.Hour)
-	c.full, c.chain, c.all, c.seen = g.full, g.chain, nil, nil
+	c.full, c.chain, c.all, c.seen, c.company.possible = g.full, g.chain, nil, nil, true
 	return c
 }
 
@@ -75,16 +75,16 @@ func TestSharedCore(t *testing.T) {
 			t.Errorf("a clock %.1f times as slow hides a neighbour", slow)
 		}
 	}
-	if ended := c.ended(); len(ended) > 0 {
+	if ended := c.pastTimes(); len(ended) > 0 {
 		t.Errorf("it was alone when it began, and hears: %q", ended[0].was)
 	}
 }
 
-// lookFor looks at the core every 10 ms, and returns the times that have ended meanwhile.
+// lookFor looks at the core about every 23 ms, and returns the times that have ended meanwhile.
 func (g *guest) lookFor(c *core, d time.Duration) (ended []past) {
-	for until := g.now + d; g.now < until; g.now += 10 * time.Millisecond {
+	for until := g.now + d; g.now < until; g.now += 23 * time.Millisecond {
 		c.look()
-		ended = append(ended, c.ended()...)
+		ended = append(ended, c.pastTimes()...)
 	}
 	return ended
 }
@@ -94,7 +94,7 @@ func TestCoreSharedFromTheStart(t *testing.T) {
 	g := &guest{slow: 1, shared: always}
 	c := g.core()
 	c.settle(t.Context(), time.Minute)
-	if c.shared() || len(c.ended()) > 0 {
+	if c.shared() || len(c.pastTimes()) > 0 {
 		t.Error("nobody can know yet that it is shared")
 	}
 	g.shared = never
@@ -104,7 +104,7 @@ func TestCoreSharedFromTheStart(t *testing.T) {
 		!ended[0].seen || !strings.Contains(ended[0].was, "2.00 times") {
 		t.Errorf("it is alone for the first time, and hears: %+v", ended)
 	}
-	if g.shared = always; !c.shared() || len(c.ended()) > 0 {
+	if g.shared = always; !c.shared() || len(c.pastTimes()) > 0 {
 		t.Error("the neighbour came back: that makes nothing better")
 	}
 }

@@ -146,8 +146,8 @@ func (e *entry) noteUndivided(impl *implementation, size int) {
 }
 
 // blame warns of a size that would have taken too much time or memory. It degrades the case if the machine was disturbed, if
-// somebody else used the core of another processor in most of the blocks, or if other programs or virtual machines took too much of this
-// machine.
+// somebody else used the core of another processor in most of the blocks, or if other programs or virtual machines took too much of
+// this machine.
 func (e *entry) blame() {
 	if e.tooLong.size > 0 {
 		e.warn("stopped at %s: a visit to %s would take about %.2g s (a larger --budget goes further)",

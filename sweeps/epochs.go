@@ -50,7 +50,7 @@ func (s *sentinel) steady(w *work, seconds float64) bool {
 	if !off {
 		if !w.slowerOnly {
 			e.readings = e.readings[:0] // a lucky reading makes no clock faster
-			if !s.spreadLately() {
+			if inCompany := s.core != nil && s.core.company.usual; !inCompany && !s.spreadLately() {
 				w.baseline = e.follow(seconds)
 			}
 		}

@@ -16,7 +16,7 @@ type Observed struct {
 	Readings   int     // number of readings behind Kept
 	Epochs     int     // 1 plus the number of lasting changes: of the clock, of all processors at once, of a hand-over
 	Crowded    Crowded
-	Company    float64 // share of the time in which somebody else used the core of the calls; 0 if that is not known, too
+	Company    float64 // share of the sweep in which others usually used the core of the calls; −1 if that is not known
 	Discarded  Discarded
 }
 
@@ -113,6 +113,10 @@ func (s *sentinel) forget(from, until time.Duration) {
 // observed returns what was measured so far, and the blocks that all cases lost.
 func (s *sweep) observed() Observed {
 	o := s.sentinel.observed()
+	if s.sentinel.core != nil {
+		p, _ := s.sentinel.core.inCompany()
+		o.Company = (p.until - max(p.from, min(s.start, p.until))).Seconds() / s.elapsed().Seconds()
+	}
 	for _, e := range s.entries {
 		o.Discarded.add(e.result.Discarded)
 	}
@@ -144,6 +148,6 @@ func (s *sentinel) observed() Observed {
 		Readings: len(s.kept),
 		Epochs:   1 + s.epoch(),
 		Crowded:  s.crowd.observed(),
-		Company:  s.core.met(),
+		Company:  -1,
 	}
 }

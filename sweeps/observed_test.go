@@ -49,7 +49,7 @@ func TestObserved(t *testing.T) {
 		}
 	}
 	want := Observed{
-		Processors: 2, Readings: 4, Epochs: 1,
+		Processors: 2, Readings: 4, Epochs: 1, Company: -1,
 		Baseline: Figures{OneProcessor: 65e-6, AllRatio: 1.04, HandOver: 30e-9},
 		Kept:     Figures{OneProcessor: 65e-6, AllRatio: 1.04, HandOver: 40e-9},
 	}

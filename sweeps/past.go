@@ -78,6 +78,9 @@ func (s *sweep) worseStates() []past {
 	if p, worse := s.sentinel.worsened(); worse {
 		states = append(states, p)
 	}
+	if p, is := s.sentinel.core.inCompany(); is {
+		states = append(states, p)
+	}
 	return states
 }
 

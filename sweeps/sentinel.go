@@ -253,7 +253,8 @@ func median(values []float64) float64 {
 // machine is quiet again. It reads all works of several processors, because they change together, and last together.
 func (s *sentinel) quiet() bool {
 	if s.core != nil {
-		s.pasts = append(s.pasts, s.core.ended()...)
+		s.core.look()
+		s.pasts = append(s.pasts, s.core.pastTimes()...)
 		for _, w := range s.works {
 			if !w.slowerOnly {
 				w.tolerance = s.core.tolerance()

@@ -26,7 +26,8 @@ type beside struct {
 	taken       float64
 }
 
-// othersShare returns how much of a processor other programs or virtual machines took during the visits to a case; NaN if it is not known.
+// othersShare returns how much of a processor other programs or virtual machines took during the visits to a case; NaN if it is not
+// known.
 func (e *entry) othersShare() float64 {
 	visiting, taken := 0.0, 0.0
 	for _, b := range e.beside {
@@ -53,8 +54,8 @@ func (s *sweep) noteOthers() float64 {
 	return seconds
 }
 
-// share returns how much of a processor other programs or virtual machines took in a time, from the records around its ends. It returns NaN if
-// that is not known.
+// share returns how much of a processor other programs or virtual machines took in a time, from the records around its ends. It
+// returns NaN if that is not known.
 func (u usage) share(from, until time.Duration) float64 {
 	if len(u) == 0 {
 		return math.NaN()

@@ -13,13 +13,13 @@ import (
 	"crossover/songs"
 )
 
-// allocated says what a call allocates on average. The runtime itself allocates now and then.
+// allocated says in words what a call allocates on average. The runtime itself allocates now and then.
 func allocated(p *profiles.Profile) string {
 	switch {
 	case p.Allocations <= 0:
 		return "nothing"
-	case p.Allocations < 0.5:
-		return fmt.Sprintf("once in %.0f calls", 1/p.Allocations)
+	case p.Allocations < 2./3:
+		return fmt.Sprintf("once in %.0f calls, %s a call", 1/p.Allocations, command.Plural(int(math.Round(p.Allocated)), "byte"))
 	}
 	return command.Plural(int(math.Round(p.Allocations)), "time") + ", " + command.Plural(int(p.Allocated), "byte")
 }

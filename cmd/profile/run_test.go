@@ -104,7 +104,7 @@ func TestProfilePrintsEveryStage(t *testing.T) {
 
 // What calls allocate is told in the singular, too, and in words that are true of fractions.
 func TestAllocationsInWords(t *testing.T) {
-	for want, of := range map[string][2]float64{"allocates nothing\n": {0, 0}, "allocates once in 25 calls\n": {0.04, 4}, "allocates 42 times, 4117 bytes\n": {42, 4117}, "allocates 1 time, 1 byte\n": {1, 1}, "allocates 2 times, 48 bytes\n": {1.5, 48}} {
+	for want, of := range map[string][2]float64{"allocates nothing\n": {0, 0}, "allocates once in 25 calls, 4 bytes a call\n": {0.04, 4}, "allocates once in 2 calls, 1 byte a call\n": {0.6, 1}, "allocates 42 times, 4117 bytes\n": {42, 4117}, "allocates 1 time, 1 byte\n": {1, 1}, "allocates 2 times, 48 bytes\n": {1.5, 48}} {
 		var out strings.Builder
 		p := &profiles.Profile{Calls: []float64{1e-3}, Between: []float64{0}, Allocations: of[0], Allocated: of[1]}
 		if err := report(&out, p); err != nil || !strings.Contains(out.String(), want) {
