@@ -73,5 +73,5 @@ func (c *core) inCompany() (p past, is bool) {
 	if c == nil || !c.company.usual {
 		return p, false
 	}
-	return past{from: c.company.since, until: c.clock.Now(), was: "at the end, somebody else used the core nearly always", seen: true}, true
+	return past{from: c.company.since, until: c.clock.Now(), was: "at the end, somebody else used the core nearly always", company: true}, true
 }

@@ -71,7 +71,7 @@ func TestUsualCompany(t *testing.T) {
 		}
 		for k, p := range got {
 			from := max(c.ended[k].from+start, 0)
-			if !p.seen || (p.from-from).Abs() > 3*s || (p.until-start-c.ended[k].until-2*s).Abs() > 3*s {
+			if p.company == p.seen || (p.from-from).Abs() > 3*s || (p.until-start-c.ended[k].until-2*s).Abs() > 3*s {
 				t.Errorf("%s: %+v has ended (settled at %v), want about %v", name, p, start, c.ended[k])
 			}
 		}
@@ -172,9 +172,14 @@ func TestBatchesInUsualCompany(t *testing.T) {
 	}
 }
 
-// The share of the sweep in usual company is on record. If it is small, its blocks are those of a disturbed machine.
-func TestCompanyUntilTheEnd(t *testing.T) {
-	for since, rare := range map[time.Duration]bool{0: false, 40 * time.Second: false, 90 * time.Second: true} {
+// The share of the sweep in usual company is on record. If it is small, its blocks are those of a disturbed machine. It does not
+// matter whether company has ended, or how much of a processor others took meanwhile.
+func TestCompanyOfASweep(t *testing.T) {
+	for _, c := range []struct {
+		since, until time.Duration
+		rare         bool
+	}{{0, 100, false}, {40, 100, false}, {90, 100, true}, {0, 50, false}, {20, 60, false}, {0, 10, true}, {50, 70, true}} {
+		since, until := c.since*time.Second, c.until*time.Second
 		g := &guest{slow: 1, shared: never}
 		g.now = 5 * time.Second
 		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
@@ -184,10 +189,15 @@ func TestCompanyUntilTheEnd(t *testing.T) {
 			e.result.Samples.Blocks = append(e.result.Samples.Blocks, timings.Block{Size: k, Elapsed: float64(k)})
 		}
 		s.entries = []*entry{e}
-		s.sentinel.core.company.usual, s.sentinel.core.company.since = true, s.start+since
-		g.now += 100 * time.Second
-		if got, want := s.observed().Company, 1-since.Seconds()/100; math.Abs(got-want) > 0.01 {
-			t.Errorf("since %v: share %.2f, want %.2f", since, got, want)
+		s.usage = usage{{s.start, 0}, {s.start + 100*time.Second, 90}}
+		core := s.sentinel.core
+		core.company.usual, core.company.since = true, s.start+since
+		for step := range 100 {
+			if g.now += time.Second; time.Duration(step+1)*time.Second == until && until < 100*time.Second {
+				core.company.usual, core.company.high = false, g.now
+				s.sentinel.pasts = []past{{from: core.company.since, until: g.now, was: "others were there", company: true}}
+			}
+			s.review()
 		}
 		s.reviewEnd()
 		disturbed := 0
@@ -196,12 +206,16 @@ func TestCompanyUntilTheEnd(t *testing.T) {
 				disturbed++
 			}
 		}
-		if want := map[bool]int{false: 0, true: 10}[rare]; disturbed != want {
-			t.Errorf("since %v: %d disturbed blocks, want %d", since, disturbed, want)
+		lasted := int(c.until - c.since)
+		if want := map[bool]int{true: lasted}[c.rare]; disturbed != want {
+			t.Errorf("%v: %d disturbed blocks, want %d", c, disturbed, want)
 		}
-		s.sentinel.core.company.usual = false
-		if got := s.observed().Company; got != 0 {
-			t.Errorf("without company: share %.2f", got)
+		want := float64(lasted) / 100
+		if c.rare && until < 100*time.Second {
+			want = 0
+		}
+		if got := s.observed().Company; math.Abs(got-want) > 0.01 {
+			t.Errorf("%v: share %.2f, want %.2f", c, got, want)
 		}
 		s.sentinel.core = nil
 		if got := s.observed().Company; got != -1 {

@@ -114,13 +114,24 @@ func (s *sentinel) forget(from, until time.Duration) {
 func (s *sweep) observed() Observed {
 	o := s.sentinel.observed()
 	if s.sentinel.core != nil {
-		p, _ := s.sentinel.core.inCompany()
-		o.Company = (p.until - max(p.from, min(s.start, p.until))).Seconds() / s.elapsed().Seconds()
+		o.Company = s.companyShare()
 	}
 	for _, e := range s.entries {
 		o.Discarded.add(e.result.Discarded)
 	}
 	return o
+}
+
+// companyShare returns the share of the sweep in which others usually used the core, without times whose blocks were dropped or
+// doubted.
+func (s *sweep) companyShare() float64 {
+	var lasted time.Duration
+	for _, p := range s.worseStates() {
+		if p.company {
+			lasted += p.until - max(p.from, s.start)
+		}
+	}
+	return lasted.Seconds() / s.elapsed().Seconds()
 }
 
 // observed returns what was measured so far.

@@ -16,6 +16,7 @@ type past struct {
 	was         string        // what was worse
 	epoch       int           // epoch that began at the end of this time; 0 if none did
 	seen        bool          // another program was seen on the machine during all of it
+	company     bool          // others usually used the core; that is a state of the machine itself
 }
 
 // If the system does not report other programs, a worse time counts as theirs if it is over within passesWithin, or within a
@@ -29,8 +30,8 @@ const (
 // passed reports whether the cause of a worse past was another program. If the system reports the processor time of others,
 // that decides, because a state of the machine itself may also end and come back.
 func (s *sweep) passed(p past) bool {
-	if p.seen {
-		return true
+	if p.seen || p.company {
+		return p.seen
 	}
 	if share := s.usage.share(p.from, p.until); !math.IsNaN(share) {
 		return share > othersAllowed()
