@@ -73,11 +73,13 @@ func (m *measurement) calls(c *callable) int {
 // timed settles c and times a batch of n calls, if possible on a core that nobody else uses. It reports whether the batch
 // was alone on its core, and whether somebody used the core of another processor that worked on the batch. Batches in usual
 // company are not watched, and count as alone. Nor are implementations that are hopelessly slow, because they are slow on any
-// core. timed runs on the goroutine that makes the
-// calls, because it watches the core of that goroutine.
+// core. timed runs on the goroutine that makes the calls, because it watches the core of that goroutine.
 func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool, err error) {
 	core := s.sentinel.core
 	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds() && !core.company.usual
+	// Helpers that poll after a parallel call may be on the other thread of the caller's core. Of few processors, crowded tells
+	// them from somebody else.
+	shared := func() bool { return watched && !(c.spreads() && len(core.seen) > 0) && core.shared() }
 	for try := 1; ; try++ {
 		patient := watched && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()
@@ -89,10 +91,10 @@ func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool,
 		if err := s.settle(c); err != nil {
 			return 0, false, false, err
 		}
-		alone = !watched || !core.shared()
+		alone = !shared()
 		if alone || !patient {
 			seconds, err = s.batch(c, n)
-			alone = alone && (!watched || !core.shared())
+			alone = alone && !shared()
 			crowded = watched && alone && core.crowded(1)
 			if err != nil || !patient || alone && !crowded {
 				return seconds, alone, crowded, err

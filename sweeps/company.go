@@ -10,8 +10,8 @@ import (
 // usualAbove of the recent time, and until they find it for less than unusualBelow. Recent is the time of companyFor, or a
 // companyShare-th of a short budget, but at least companyLeast. So seconds beside another guest are no usual state.
 const (
-	usualAbove   = 0.7
-	unusualBelow = 0.5
+	usualAbove   = 0.6
+	unusualBelow = 0.45
 	companyFor   = 10 * time.Second
 	companyShare = 18
 	companyLeast = 2 * time.Second

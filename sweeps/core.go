@@ -113,7 +113,7 @@ func (c *core) meet(ctx context.Context, within time.Duration) {
 	c.began = c.leastFull / c.leastChain
 	c.company.set(c.clock.Now(), share())
 	if took < companyLeast {
-		c.company.share = min(c.company.share, unusualBelow) // too little was seen
+		c.company.share = 0 // too little was seen
 	}
 	c.company.usual = c.company.share > usualAbove
 	c.company.high = c.clock.Now()

@@ -401,3 +401,26 @@ func TestPatience(t *testing.T) {
 		t.Errorf("it waited for %v after it had found one ten times, want %v", again, seekFor)
 	}
 }
+
+// A helper of the pool that polls on the other thread of the core is no neighbour of a parallel batch. Somebody else is, whom only
+// crowded tells from it.
+func TestHelpersAreNoNeighbours(t *testing.T) {
+	for name, c := range map[string]struct {
+		cores          kernels.Cores
+		alone, crowded bool
+	}{"serial": {kernels.OneCore, false, false}, "parallel": {kernels.AllCores, true, true}} {
+		g := &guest{slow: 1, shared: never}
+		s := &sweep{sentinel: sentinel{clock: g, core: g.pair(func() bool { return true }, func() bool { return false })}}
+		s.Clock, s.State, s.start, s.avoided = g, Warm, g.now-time.Second, time.Hour
+		run := func() error {
+			g.shared = always // the helpers poll from then on
+			g.spend(100 * time.Microsecond)
+			return nil
+		}
+		impl := &implementation{Implementation: kernels.Implementation{Processor: kernels.CPU, Cores: c.cores}}
+		a := &callable{implementation: impl, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
+		if _, alone, crowded, err := s.timed(a, 1); err != nil || alone != c.alone || crowded != c.crowded {
+			t.Errorf("%s: alone %t, crowded %t (%v)", name, alone, crowded, err)
+		}
+	}
+}
