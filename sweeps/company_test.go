@@ -92,7 +92,7 @@ func TestCompanyAtTheStart(t *testing.T) {
 			if c.company.usual {
 				t.Errorf("budget %v, there for %v: usual", budget, there)
 			}
-			if most := max(within, 10*time.Millisecond) + meetMost; g.now > most {
+			if most := min(2*within, meetMost) + 20*time.Millisecond; g.now > most {
 				t.Errorf("budget %v: it settled for %v", budget, g.now)
 			}
 			g.lookFor(c, there)
@@ -123,6 +123,23 @@ func TestFewLooks(t *testing.T) {
 	}
 	if c.company.usual {
 		t.Error("twenty looks within 100 s make company usual")
+	}
+}
+
+// Helpers of the pool that still poll, on the other thread of the core, are no company.
+func TestHelpersAreNoCompany(t *testing.T) {
+	g := &guest{slow: 1, shared: never}
+	c := g.core()
+	c.settle(t.Context(), time.Minute)
+	parallel := g.now
+	g.shared = func(now time.Duration) bool { return now-parallel < 250*time.Microsecond }
+	for range 1000 {
+		g.now += 20 * time.Millisecond
+		parallel = g.now
+		c.look()
+	}
+	if c.company.share > 0 {
+		t.Errorf("helpers are company for %.2f of the time", c.company.share)
 	}
 }
 
