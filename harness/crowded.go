@@ -55,7 +55,7 @@ func company(runs []*calibration.Sentinel) string {
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("others, perhaps another virtual machine, nearly always used the core of the calls%s: "+
+	return fmt.Sprintf("others, perhaps another virtual machine, mostly used the core of the calls%s: "+
 		"times and thresholds hold beside such a neighbour, and may be others without one", when(shares, count, len(runs)))
 }
 

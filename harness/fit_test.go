@@ -48,9 +48,9 @@ func TestCrowdedRuns(t *testing.T) {
 			"all 16 processors at once took 1.60 to 2.00 times as long as one alone for 50 % of the time in 2 of 2 runs: "},
 		"never, as a new run says": {[]*calibration.Sentinel{crowd(0, 0)}, ""},
 		"in none of two":           {[]*calibration.Sentinel{apart, apart}, ""},
-		"seldom alone":             {[]*calibration.Sentinel{alone(0.08)}, "others, perhaps another virtual machine, nearly always used the core of the calls for 92 % of the run: "},
+		"seldom alone":             {[]*calibration.Sentinel{alone(0.08)}, "others, perhaps another virtual machine, mostly used the core of the calls for 92 % of the run: "},
 		"mostly alone":             {[]*calibration.Sentinel{alone(0.8)}, ""},
-		"seldom alone, once":       {[]*calibration.Sentinel{alone(0.08), alone(0.8), apart}, "others, perhaps another virtual machine, nearly always used the core of the calls for 92 % of the time in 1 of 3 runs: "},
+		"seldom alone, once":       {[]*calibration.Sentinel{alone(0.08), alone(0.8), apart}, "others, perhaps another virtual machine, mostly used the core of the calls for 92 % of the time in 1 of 3 runs: "},
 		"beside an old run":        {[]*calibration.Sentinel{nil, crowd(0.5, 2)}, "all 16 processors at once took 2.00 times as long as one alone for 50 % of the run: "},
 	} {
 		entry := &calibration.Host{Environment: calibration.Environment{Sentinel: c.runs[0]}}

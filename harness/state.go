@@ -49,8 +49,7 @@ const sameState = 1.4
 // With a smaller difference, the medians of times are of the same states.
 const sameShare = 0.25
 
-// sameCompany is the greatest difference of the share of two runs in which others usually used the core of the calls. Most runs
-// have a share of 0 or 1.
+// sameCompany is the greatest difference of the share of two runs in which others usually used the core of the calls.
 const sameCompany = 0.5
 
 // sameSpeed is the greatest ratio of the readings of one processor alone on one machine. Two processors of one name have

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// On some virtual machines of few processors, other guests nearly always use the other threads of the cores. Then nothing is
+// On some virtual machines of few processors, other guests mostly use the other threads of the cores. Then nothing is
 // gained by looking for a core of one's own, because a program will not have one either. Company is usual once looks find it for
 // usualAbove of the recent time, and until they find it for less than unusualBelow. Recent is the time of companyFor, or a
 // companyShare-th of a short budget, but at least companyLeast. So seconds beside another guest are no usual state.
@@ -73,5 +73,5 @@ func (c *core) inCompany() (p past, is bool) {
 	if c == nil || !c.company.usual {
 		return p, false
 	}
-	return past{from: c.company.since, until: c.clock.Now(), was: "at the end, somebody else used the core nearly always", company: true}, true
+	return past{from: c.company.since, until: c.clock.Now(), was: "at the end, somebody else mostly used the core", company: true}, true
 }

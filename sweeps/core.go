@@ -130,7 +130,7 @@ func (c *core) look() {
 	c.clock.Sleep(alonePause)
 	since := c.company.since
 	if c.company.note(c.clock.Now(), c.shared()) {
-		c.pasts = append(c.pasts, past{from: since, until: c.company.high, was: "for some time, somebody else used the core nearly always", company: true})
+		c.pasts = append(c.pasts, past{from: since, until: c.company.high, was: "for some time, somebody else mostly used the core", company: true})
 	}
 }
 

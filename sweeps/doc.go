@@ -24,7 +24,7 @@
 //     programs computed in a worse epoch, its blocks are measured again;
 //   - a batch is timed again, on another core or a little later, if another guest used the other thread of its core; if that
 //     does not help, other blocks of the size replace the block, or the case is degraded; but if a machine of few processors
-//     hardly ever has a core of its own, that is the machine that is measured;
+//     mostly shares its cores with others, that is the machine that is measured;
 //   - the garbage collector is off, and a block during which it ran nevertheless is thrown away;
 //   - all calls and the sentinel run on goroutines that are locked to no thread, as in a program, and so on the same
 //     processor.
