@@ -143,7 +143,9 @@ type busy struct {
 }
 
 func (b *busy) Render(dst []float32) {
-	for start := time.Now(); time.Since(start) < b.takes; {
+	if b.takes > 0 { // a look at the clock is no light work everywhere
+		for start := time.Now(); time.Since(start) < b.takes; {
+		}
 	}
 	b.counter.Render(dst)
 }
@@ -152,7 +154,7 @@ func (b *busy) Render(dst []float32) {
 func TestLightNodesAreNotDivided(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	nodes := []*busy{{}, {}, {}, {}}
+	nodes := []*busy{{}, {}}
 	stage := program{}
 	for _, node := range nodes {
 		stage = append(stage, node)
