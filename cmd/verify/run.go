@@ -200,7 +200,8 @@ func (o *options) verification(entry *calibration.Host, machine command.Machine,
 		return v, err
 	}
 	if len(v.Checks) == 0 && len(v.Skipped) > 0 {
-		return nil, fmt.Errorf("no case of %s can be checked: %s (go run ./cmd/calibrate measures afresh)", o.calibration, v.Skipped[0])
+		return nil, &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
+			"no case of %s can be checked: %s (go run ./cmd/calibrate measures afresh)", o.calibration, v.Skipped[0])}
 	}
 	if len(v.Checks) == 0 {
 		return nil, command.Usage("--ops %q matches no case that can be checked (%s has %s: go run ./cmd/calibrate --list names all)",
