@@ -256,6 +256,10 @@ func TestFilesThatCannotBeChecked(t *testing.T) {
 	if err := os.WriteFile(overlapping, bytes.Replace(data, []byte(`"from": 4000`), []byte(`"from": 3000`), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	short := recorded(4000)
+	only := &short.Hosts[0].Cases[0]
+	only.Axis.To, only.Sizes, only.Segments, only.Verdict = 64, []int{64}, only.Segments[:1], calibration.Always
+	only.Segments[0].To = 64
 	truncated := filepath.Join(dir, "truncated.json")
 	if err := os.WriteFile(truncated, data[:len(data)/2], 0o644); err != nil {
 		t.Fatal(err)
@@ -269,6 +273,7 @@ func TestFilesThatCannotBeChecked(t *testing.T) {
 		"100 MB":       {[]string{"--calibration", huge}, command.ExitFailed},
 		"overlapping":  {[]string{"--calibration", overlapping}, command.ExitFailed},
 		"truncated":    {[]string{"--calibration", truncated}, command.ExitFailed},
+		"one size":     {[]string{"--calibration", save(t, short)}, command.ExitTooLittle},
 		"no such case": {[]string{"--calibration", valid, "--ops", "nothing"}, command.ExitUsage},
 		"pattern":      {[]string{"--calibration", valid, "--ops", "("}, command.ExitUsage},
 		"budget":       {[]string{"--calibration", valid, "--budget", "0s"}, command.ExitUsage},
