@@ -178,10 +178,14 @@ func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
 	return kernels.RevisedAt(4, few, kernels.Revised(1, loops), "go-parallel/"+variant)
 }
 
-// groupsOnGPU returns a variant of group norm on a GPU. The states of long groups are read once for a threadgroup.
+// groupsOnGPU returns a variant of group norm on a GPU. The states of long groups are read once for a threadgroup. Of many long groups
+// there are fewer states.
 func groupsOnGPU(variant string, statistics int) kernels.Makers[GroupParams] {
 	long := func(s kernels.Shape) bool { return s[channels]/measuredGroups*s[length] > 32*4096 }
-	return kernels.RevisedAt(1, long, kernels.KernelText(variant, appendGroups(statistics)))
+	many := func(s kernels.Shape) bool {
+		return rowwise.LongChunks(s[batch]*measuredGroups, s[channels]/measuredGroups*s[length])
+	}
+	return kernels.RevisedAt(2, many, kernels.RevisedAt(1, long, kernels.KernelText(variant, appendGroups(statistics))))
 }
 
 // appendGroups returns a function that appends group norm with the given statistics. A group is a row.

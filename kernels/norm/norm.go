@@ -77,9 +77,12 @@ var Layer = kernels.Declare(kernels.Op[LayerParams]{
 	By: []kernels.Makers[LayerParams]{
 		kernels.RevisedAt(4, fewInRow, kernels.Revised(1, kernels.OverRows(newLayer)), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLayer)),
-		kernels.KernelText("", appendLayer),
+		kernels.RevisedAt(1, longChunks, kernels.KernelText("", appendLayer)),
 	},
 })
+
+// longChunks reports whether a GPU cuts rows into chunks that are longer than usual.
+func longChunks(s kernels.Shape) bool { return rowwise.LongChunks(s[rows], s[columns]) }
 
 // fewInRow reports whether rows are divided by their number, not by their values alone.
 func fewInRow(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], AboutAMicrosecond) }

@@ -235,8 +235,9 @@ kernel void chunk_statistics(device float4* statistics [[buffer(0)]],
     if (index == 0) statistics[size_t(row) * groups.y + chunk] = s;
 }
 
-// chunk_values: the same grid. Up to 32 states of a row are joined by every simdgroup for itself, without a barrier. The simdgroups of
-// a threadgroup share more states, which they would otherwise read once each.
+// chunk_values: the same grid, in reverse order: the chunks that were read last may still be in a cache. Up to 32 states of a row are
+// joined by every simdgroup for itself, without a barrier. The simdgroups of a threadgroup share more states, which they would
+// otherwise read once each.
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void chunk_values(device float* y [[buffer(0)]],
                          device const float* x [[buffer(1)]],
@@ -252,8 +253,8 @@ kernel void chunk_values(device float* y [[buffer(0)]],
                          uint lane [[thread_index_in_simdgroup]],
                          uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float4 states[32];
-    uint row = group.x, chunks = groups.y, width = threads.x;
-    uint first = group.y * PER_THREAD * width + index;
+    uint row = groups.x - 1 - group.x, chunks = groups.y, width = threads.x;
+    uint first = (chunks - 1 - group.y) * PER_THREAD * width + index;
     element v[PER_THREAD];
     fetch(v, (device const element*)x + size_t(row) * shape.columns, first, width, shape.columns);
     State s = float4(0.0f);

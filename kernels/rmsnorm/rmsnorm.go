@@ -16,6 +16,7 @@ import (
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/kernels/norm"
+	"crossover/kernels/rowwise"
 )
 
 // Params are what all calls of a plan have in common.
@@ -56,9 +57,12 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	By: []kernels.Makers[Params]{
 		kernels.RevisedAt(4, fewInRow, kernels.Revised(1, kernels.OverRows(newLoop)), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
-		kernels.KernelText("", appendRows),
+		kernels.RevisedAt(1, longChunks, kernels.KernelText("", appendRows)),
 	},
 })
+
+// longChunks reports whether a GPU cuts rows into chunks that are longer than usual.
+func longChunks(s kernels.Shape) bool { return rowwise.LongChunks(s[rows], s[columns]) }
 
 // fewInRow reports whether rows are divided by their number, not by their values alone.
 func fewInRow(s kernels.Shape) bool {

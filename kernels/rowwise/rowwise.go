@@ -31,7 +31,8 @@ const (
 
 	usualThreads = 512     // in a threadgroup with one row, if the row fits
 	mostValues   = 32      // in a thread's registers; with more, too few threads fit into a core
-	chunkColumns = 4 << 10 // in a chunk
+	chunkColumns = 4 << 10 // in a chunk, unless there are many
+	manyChunks   = 1 << 10 // of all rows. Longer chunks have fewer statistics to join, as long as there are so many
 )
 
 // strategy is how the threads of a device share the rows of a matrix.
@@ -61,9 +62,18 @@ func strategyFor(rows, elements, width int) strategy {
 		}
 		return strategy{"threadgroup_rows", ceil(ceil(elements, perThread), simdWidth) * simdWidth, perThread, 1, 1}
 	default:
-		perThread := chunkColumns / width / usualThreads
-		return strategy{"chunk_statistics", usualThreads, perThread, 1, ceil(columns, chunkColumns)}
+		chunk := chunkColumns
+		for chunk < mostValues*usualThreads && rows*ceil(columns, 2*chunk) >= manyChunks {
+			chunk *= 2
+		}
+		return strategy{"chunk_statistics", usualThreads, chunk / width / usualThreads, 1, ceil(columns, chunk)}
 	}
+}
+
+// LongChunks reports whether rows are cut into longer chunks than usual, because there are many.
+func LongChunks(rows, columns int) bool {
+	by := strategyFor(rows, columns, 1)
+	return by.chunks > 1 && by.threads*by.perThread > chunkColumns
 }
 
 // ceil returns a/b, rounded up.

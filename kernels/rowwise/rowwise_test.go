@@ -21,6 +21,11 @@ func TestStrategyFor(t *testing.T) {
 		{FewRows + 1, 32 << 10, strategy{"threadgroup_rows", 1024, 8, 1, 1}},
 		{FewRows + 1, 32<<10 - 1, strategy{"threadgroup_rows", 1024, 32, 1, 1}},
 		{FewRows + 1, 32<<10 + 1, strategy{"chunk_statistics", 512, 8, 1, 9}},
+		{8, 1<<20 - 8<<10, strategy{"chunk_statistics", 512, 2, 1, 254}},
+		{8, 1 << 20, strategy{"chunk_statistics", 512, 4, 1, 128}},
+		{8, 2 << 20, strategy{"chunk_statistics", 512, 8, 1, 128}},
+		{8, 3 << 20, strategy{"chunk_statistics", 512, 8, 1, 192}},
+		{8, 3<<20 + 1, strategy{"chunk_statistics", 512, 32, 1, 193}},
 	} {
 		width := Width(test.columns)
 		if got := strategyFor(test.rows, test.columns/width, width); got != test.want {

@@ -16,6 +16,7 @@ import (
 	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/rowwise"
 )
 
 // Params are what all calls of a plan have in common.
@@ -61,9 +62,12 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	By: []kernels.Makers[Params]{
 		kernels.RevisedAt(3, fewInRow, kernels.OverRows(newLoop), "go-parallel"),
 		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
-		kernels.KernelText("", appendRows),
+		kernels.RevisedAt(1, longChunks, kernels.KernelText("", appendRows)),
 	},
 })
+
+// longChunks reports whether a GPU cuts rows into chunks that are longer than usual.
+func longChunks(s kernels.Shape) bool { return rowwise.LongChunks(s[rows], s[columns]) }
 
 // fewInRow reports whether rows are divided by their number, not by their values alone.
 func fewInRow(s kernels.Shape) bool { return kernels.FewInRow(s[rows], s[columns], leastChunk) }
