@@ -102,6 +102,11 @@ func (a *asked) place(spaces []*kernels.Space, cases []kernels.Case) (*kernels.C
 			return &s.Case, s.Affordable(shape)
 		}
 	}
+	if a.Placement == kernels.Resident && len(a.Values) > 1 {
+		line, _ := lineThrough(a.Shape)
+		return nil, fmt.Errorf("cannot be measured here: %s (leave %q out, or measure the line %s, also with resident data where a GPU has memory of its own)",
+			notWhole, a.Placement, line)
+	}
 	if a.Placement != kernels.Caller {
 		return nil, fmt.Errorf("cannot be measured here: %s memory takes a GPU that computes the operation, warm and one call at a time (leave %[1]q, --mode, "+
 			"--state, --sizes and --simulate out)", a.Placement)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,18 +95,37 @@ func (o *options) negativeSize(err error) error {
 	return err
 }
 
-// choose prints the implementation that a program on this machine would get, and the reason on a second line. With --quiet the
-// second line is left out.
+// choose prints the implementation that a program on this machine would get, and the reason on a second line. Where nothing is
+// known, a third line says how to measure the shape. With --quiet only the first line is printed.
 func choose(o *options, machine command.Machine, stdout io.Writer) error {
 	e, err := explain(o, machine)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, e.Implementation)
-	if !o.quiet {
-		fmt.Fprintln(stdout, e)
+	if o.quiet {
+		return nil
+	}
+	fmt.Fprintln(stdout, e)
+	if shape := o.measurable(); shape != "" && e.Answer == dispatch.Unknown && os.Getenv("CROSSOVER_FORCE") == "" {
+		fmt.Fprintf(stdout, "calibrate --shape %s measures it\n", shape)
 	}
 	return nil
+}
+
+// measurable returns the name of the shape of --choose, or "" if it names a case that values of axes do not.
+func (o *options) measurable() string {
+	if o.asksForShape() {
+		return o.choose
+	}
+	size, err := o.size()
+	if err != nil {
+		return ""
+	}
+	if _, whole := shapeOf(o.choose, size); !whole {
+		return ""
+	}
+	return shapeName(o.choose, size)
 }
 
 // explain returns what a program on this machine would get, and why.
@@ -139,18 +159,26 @@ func explainCase(o *options, name string, size int, machine command.Machine) (e 
 
 // shapeOf returns the shape of a size of a line, or false if the case is no line that values of axes name.
 func shapeOf(name string, size int) (s catalogue.Shape, whole bool) {
+	s, whole, err := catalogue.ReadShape(shapeName(name, size))
+	return s, whole && err == nil
+}
+
+// shapeName returns the name of a size of a line, "fft/batch=1,n=441" of "fft/batch=1", or "" if the case is no such line.
+func shapeName(name string, size int) string {
 	line, placement := catalogue.CutPlacement(name)
 	cases, err := catalogue.Line(&kernels.Backends{}, line)
 	if err != nil {
-		return s, false
+		return ""
 	}
 	separator := ","
 	if !strings.Contains(line, "/") {
 		separator = "/"
 	}
-	s, whole, err = catalogue.ReadShape(fmt.Sprintf("%s%s%s=%d", line, separator, cases[0].Axis.Name, size))
-	s.Placement = placement
-	return s, whole && err == nil
+	name = fmt.Sprintf("%s%s%s=%d", line, separator, cases[0].Axis.Name, size)
+	if placement != kernels.Caller {
+		name += "," + string(placement)
+	}
+	return name
 }
 
 // competingAt returns the implementations of a case: one that is measured by default, or another line of shapes.
@@ -205,6 +233,9 @@ func explainShape(o *options, machine command.Machine) (e dispatch.Explanation, 
 	switch {
 	case space == nil && len(s.Values) == 1:
 		return explainCase(o, placedAs(s.Operation, s.Placement), s.Values[0], machine)
+	case space == nil && s.Placement == kernels.Resident:
+		line, size := lineThrough(s)
+		return e, command.Usage("--choose %.80q: %s (ask for a size of a line: --choose %s,%s %d)", o.choose, notWhole, line, s.Placement, size)
 	case space == nil && s.Placement != kernels.Caller:
 		return e, notPlaced(o.choose, s.Placement)
 	case space == nil:
@@ -215,6 +246,24 @@ func explainShape(o *options, machine command.Machine) (e dispatch.Explanation, 
 		return e, err
 	}
 	return explainAt(d, s, machine), nil
+}
+
+// notWhole is why a shape of several axes is not known with resident data.
+const notWhole = "whole shapes have data in caller or in shared memory, as the calls of plans have"
+
+// lineThrough returns the line through a shape of several axes along the axis of the operation's first case, and the size there.
+func lineThrough(s catalogue.Shape) (name string, size int) {
+	cases := catalogue.Cases(&kernels.Backends{})
+	first := cases[slices.IndexFunc(cases, func(c kernels.Case) bool { return c.Operation == s.Operation })]
+	var fixed []string
+	for i, a := range catalogue.AxesOf(s.Operation) {
+		if a.Name == first.Axis.Name {
+			size = s.Values[i]
+			continue
+		}
+		fixed = append(fixed, fmt.Sprintf("%s=%d", a.Name, s.Values[i]))
+	}
+	return s.Operation + "/" + strings.Join(fixed, ","), size
 }
 
 // explainAt returns what a typed plan would get at a shape of an operation that has a space: a line through the shape decides where

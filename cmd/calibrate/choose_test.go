@@ -80,11 +80,19 @@ func TestChooseWhereNothingIsKnown(t *testing.T) {
 		}
 		want := "softmax at rows=3 columns=100: cpu, " + plan.Explain(3).Reason + "\n"
 		plan.Close()
+		var next []string // what to do, word by word
 		for _, asked := range [][]string{{"softmax/rows=3,columns=100"}, {"softmax/columns=100", "3"}, {"softmax/rows=3", "100"}} {
 			stdout, stderr, code := calibrateOn(t, withSoftmax(1), append([]string{"-o", f.file, "--choose"}, asked...)...)
-			if code != 0 || stdout != "cpu\n"+want {
-				t.Errorf("%s: %q: exit %d, %s%swant %s", name, asked, code, stderr, stdout, want)
+			rest, said := strings.CutPrefix(stdout, "cpu\n"+want)
+			next = strings.Fields(rest)
+			if code != 0 || !said || len(next) != 5 || !strings.HasPrefix(rest, "calibrate --shape softmax/") {
+				t.Fatalf("%s: %q: exit %d, %s%swant %s", name, asked, code, stderr, stdout, want)
 			}
+		}
+		// What the last line says to do helps.
+		succeed(t, withSoftmax(1), f.args(next[1:3]...)...)
+		if stdout, _, _ := calibrateOn(t, withSoftmax(1), "-o", f.file, "--choose", next[2]); stdout[:2] != "a\n" || strings.Count(stdout, "\n") != 2 {
+			t.Errorf("%s: after %q, --choose prints %s", name, next, stdout)
 		}
 	}
 }
@@ -114,7 +122,8 @@ func TestChooseForAScript(t *testing.T) {
 	}
 	for _, c := range [][2][]string{{{"scale", "7"}, {"scale/n=7"}}, {{"sum", "100000"}, {"sum/n=100000"}}} {
 		size, shape := ask(c[0]...), ask(c[1]...)
-		if size != shape || strings.Count(size, "\n") != 2 {
+		toldHow := strings.HasSuffix(size, "\ncalibrate --shape "+c[1][0]+" measures it\n")
+		if size != shape || strings.Count(size, "\n") < 2 || toldHow != strings.HasPrefix(size, "cpu\n") {
 			t.Errorf("%q prints\n%s%q prints\n%s", c[0], size, c[1], shape)
 		}
 	}
@@ -142,6 +151,7 @@ func TestChooseSaysWhatIsWrong(t *testing.T) {
 		{[]string{"softmax/rows=3,columns=100", "4"}, `"softmax/rows=3,columns=100" 4: the shape has all its sizes (leave 4 out)`},
 		{[]string{"softmax/columns=1024,shared", "64"}, `shared memory takes a GPU that computes the operation, and none does here (leave "shared" out)`},
 		{[]string{"softmax/columns=1000,resident", "64"}, `resident memory takes a GPU that computes the operation, and none does here (leave "resident" out)`},
+		{[]string{"softmax/rows=3,columns=100,resident"}, `whole shapes have data in caller or in shared memory, as the calls of plans have (ask for a size of a line: --choose softmax/columns=100,resident 3)`},
 		{[]string{"scale/shared", "64"}, "shared memory takes a GPU"},
 		{[]string{"attention/self,shared", "64"}, "shared memory takes a GPU"},
 		{[]string{"softmax/rows=3,columns=100,shared"}, "shared memory takes a GPU"},

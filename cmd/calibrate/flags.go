@@ -270,7 +270,7 @@ func (o *options) drawSeed() {
 
 // cases returns the cases that --ops, --shape, --shapes and --sizes select.
 func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, error) {
-	cases, err := o.selectCases(all)
+	cases, err := o.selectCases(all, stderr)
 	if err != nil {
 		return nil, err
 	}

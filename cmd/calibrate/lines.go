@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -85,12 +86,12 @@ func (o *options) picks() bool { return len(o.lines)+len(o.asked) > 0 }
 
 // selectCases returns the cases of the catalogue that --ops selects, or the lines of --shape and --shapes in every placement and
 // the cases that asked shapes need.
-func (o *options) selectCases(all []kernels.Case) ([]kernels.Case, error) {
+func (o *options) selectCases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, error) {
 	if !o.picks() {
 		return command.SelectCases(all, o.ops)
 	}
 	if o.given("ops") {
-		if err := o.selectShapes(all); err != nil {
+		if err := o.selectShapes(all, stderr); err != nil {
 			return nil, err
 		}
 	}
@@ -114,8 +115,8 @@ func (o *options) selectCases(all []kernels.Case) ([]kernels.Case, error) {
 }
 
 // selectShapes leaves the lines and shapes of a file that --ops selects, by their own name or, as for verify, by that of the
-// operation or of one of its cases with the data in the same place.
-func (o *options) selectShapes(all []kernels.Case) error {
+// operation or of one of its cases with the data in the same place. stderr says how many are left out.
+func (o *options) selectShapes(all []kernels.Case, stderr io.Writer) error {
 	matches, err := command.Pattern(o.ops)
 	if err != nil {
 		return err
@@ -132,6 +133,7 @@ func (o *options) selectShapes(all []kernels.Case) error {
 		}
 		return false
 	}
+	before := len(o.lines) + len(o.asked)
 	o.lines = slices.DeleteFunc(o.lines, func(name string) bool {
 		operation, _, _ := strings.Cut(name, "/")
 		return !selected(name, operation, kernels.Caller)
@@ -139,6 +141,9 @@ func (o *options) selectShapes(all []kernels.Case) error {
 	o.asked = slices.DeleteFunc(o.asked, func(a asked) bool { return !selected(a.Name, a.Operation, a.Placement) })
 	if !o.picks() {
 		return command.Usage("--ops %q matches no shape of --shapes %s (it has shapes of %s)", o.ops, o.shapesFile, strings.Join(left, ", "))
+	}
+	if kept := len(o.lines) + len(o.asked); kept < before {
+		fmt.Fprintf(stderr, "calibrate: left out: %d of %s in %s, which --ops %q does not match\n", before-kept, command.Plural(before, "shape"), o.shapesFile, o.ops)
 	}
 	return nil
 }
