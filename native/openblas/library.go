@@ -42,18 +42,40 @@ const patience = "16"
 
 const patienceVariable = "OPENBLAS_THREAD_TIMEOUT"
 
-// open loads one library and looks up its functions. OpenBLAS reads its environment while it is loaded.
+// open loads one library. If it does not know the processor, and so chose code that makes little of it, open loads it once more and
+// says which code to choose. It changes nothing then if the environment names a core.
 func open(path string) (*library, error) {
-	if _, set := os.LookupEnv(patienceVariable); !set {
-		os.Setenv(patienceVariable, patience)
-		defer os.Unsetenv(patienceVariable)
+	lib, err := openFor(path, "")
+	if err != nil {
+		return nil, err
+	}
+	return lib.forThisProcessor(path)
+}
+
+// forThisProcessor returns the library itself, or the one at path loaded once more if that chooses better code then.
+func (lib *library) forThisProcessor(path string) (*library, error) {
+	core := betterCore(lib.core)
+	if core == "" {
+		return lib, nil
+	}
+	purego.Dlclose(lib.handle)
+	return openFor(path, core)
+}
+
+// openFor loads one library and looks up its functions. OpenBLAS reads its environment while it is loaded. core is the processor core
+// whose code it chooses, or "" for its own choice.
+func openFor(path, core string) (*library, error) {
+	for _, v := range []struct{ name, value string }{{patienceVariable, patience}, {coreVariable, core}} {
+		if _, set := os.LookupEnv(v.name); !set && v.value != "" {
+			os.Setenv(v.name, v.value)
+			defer os.Unsetenv(v.name)
+		}
 	}
 	lib := &library{}
 	lib.clear.Store(-1)
-	var handle uintptr
 	var err error
 	lib.helpers = affinity.Named("openblas", func() {
-		handle, err = loadable.Open(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		lib.handle, err = loadable.Open(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	})
 	if err != nil {
 		return nil, err
@@ -70,20 +92,21 @@ func open(path string) (*library, error) {
 		{"openblas_get_config", &getConfig},
 		{"openblas_get_corename", &getCore},
 	} {
-		if *symbol.address, err = loadable.Symbol(handle, symbol.name); err != nil {
-			purego.Dlclose(handle)
+		if *symbol.address, err = loadable.Symbol(lib.handle, symbol.name); err != nil {
+			purego.Dlclose(lib.handle)
 			return nil, fmt.Errorf("%s is not OpenBLAS: it has no %s", path, symbol.name)
 		}
 	}
 
 	var numThreads func() int32
-	var config, core func() string
+	var config, coreName func() string
 	purego.RegisterFunc(&numThreads, getThreads)
 	purego.RegisterFunc(&config, getConfig)
-	purego.RegisterFunc(&core, getCore)
+	purego.RegisterFunc(&coreName, getCore)
 	lib.threads = max(1, int(numThreads()))
 	lib.current = lib.threads
-	lib.version, lib.small = version(config(), core()), hasSmallProducts(core())
+	lib.core = coreName()
+	lib.version, lib.small = version(config(), lib.core), hasSmallProducts(lib.core)
 	return lib, nil
 }
 

@@ -10,7 +10,8 @@
 // The library is libopenblas.so.0 (Linux) or libopenblas.dylib (macOS) in the loader's path or in Homebrew's folders. If
 // CROSSOVER_LIBOPENBLAS is set, the package loads the file that it names and tries no other. The package makes OpenBLAS's
 // threads sleep soon after a call, unless OPENBLAS_THREAD_TIMEOUT is set. On Linux it also keeps them off the processor of
-// their caller.
+// their caller. An OpenBLAS that is older than the processor may choose code for a much older one. The package then tells it which
+// code to choose, unless OPENBLAS_CORETYPE does.
 //
 // OpenBLAS: https://github.com/OpenMathLib/OpenBLAS. The routines' definitions: Dongarra et al., "An extended set of
 // FORTRAN basic linear algebra subprograms", ACM Transactions on Mathematical Software 14 (1988), 1–17, and "A set of
@@ -34,12 +35,14 @@ const Environment = "CROSSOVER_LIBOPENBLAS"
 
 // library is a loaded OpenBLAS.
 type library struct {
+	handle     uintptr // of the loader
 	sgemm      uintptr // C function sgemm_
 	sgemv      uintptr // C function sgemv_
 	setThreads uintptr // C function openblas_set_num_threads
 	version    string
-	small      bool // whether sgemm_ has other code for small products
-	threads    int  // at first: one for each processor that the process may use, or OPENBLAS_NUM_THREADS
+	core       string // the processor core whose code it chose: "SkylakeX"
+	small      bool   // whether sgemm_ has other code for small products
+	threads    int    // at first: one for each processor that the process may use, or OPENBLAS_NUM_THREADS
 
 	// helpers are the numbers of the library's own threads. These threads keep off one processor, clear: that of the last
 	// caller that asked for more than one thread. See package affinity.
