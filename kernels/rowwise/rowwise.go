@@ -21,7 +21,7 @@ const (
 	mostThreads = 1024 // in a threadgroup
 )
 
-// The limits below were measured on an H200 with softmax, in resident memory.
+// The limits below were measured on an H200 with softmax, in resident memory, and those of chunks with norms, too.
 const (
 	SimdgroupColumns   = 512                      // longest row of a simdgroup
 	Simdgroups         = 4                        // in a threadgroup, with a row each
