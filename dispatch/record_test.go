@@ -478,6 +478,12 @@ func TestReadShapes(t *testing.T) {
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
+	for text, line := range map[string]int{"\ufeffsum/n=7\r\n": 1, "\ufeff# a comment\r\n\r\nsum/n=7 1\r\n": 3} { // as editors on Windows write it
+		got, err := read(text)
+		if want := []Called{{"sum/n=7", 1, line}}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
 	var many strings.Builder
 	for i := range MostRecorded + 1 {
 		fmt.Fprintf(&many, "sum/n=%d\n", 1+i)

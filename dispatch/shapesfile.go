@@ -18,6 +18,9 @@ type Called struct {
 	Line  int    // of the file that it was read from, from 1
 }
 
+// byteOrderMark begins the text files of some editors.
+const byteOrderMark = "\ufeff"
+
 // ReadShapes reads a file of shapes, as a [Recorder] writes it: a name a line, and behind it a count, which is 1 if it is
 // missing. Counts of the same name are added. Lines that are empty or begin with # say nothing. The error names the file and
 // the line. What the names mean is not checked.
@@ -32,7 +35,11 @@ func ReadShapes(path string) ([]Called, error) {
 	lines := bufio.NewScanner(file)
 	n := 1
 	for ; lines.Scan(); n++ {
-		c, err := readShape(lines.Text())
+		line := lines.Text()
+		if n == 1 {
+			line = strings.TrimPrefix(line, byteOrderMark)
+		}
+		c, err := readShape(line)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}

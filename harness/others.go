@@ -19,13 +19,13 @@ const (
 	busyLoad = 0.5
 )
 
-// Beside says in one line that other programs compute now. It returns "" if none do. It watches for lookFor. If the system
-// does not report other programs, Beside uses the load of the last minute, to which an earlier run of this program may have
+// Beside says in one line that other programs or virtual machines compute now. It returns "" if none do. It watches for lookFor.
+// If the system does not report them, Beside uses the load of the last minute, to which an earlier run of this program may have
 // added.
 func (m Machine) Beside(load float64) string {
 	switch taken := m.othersNow(); {
 	case taken > atWork:
-		return fmt.Sprintf("other programs keep %.1f processors busy, and their share ends up in the times", taken)
+		return fmt.Sprintf("other programs or virtual machines keep %.1f processors busy, and their share ends up in the times", taken)
 	case math.IsNaN(taken) && load > busyLoad*float64(runtime.NumCPU()):
 		return fmt.Sprintf("the load average of the last minute was %.1f on %d processors: if other programs still run, "+
 			"their share ends up in the times", load, runtime.NumCPU())
@@ -33,7 +33,7 @@ func (m Machine) Beside(load float64) string {
 	return ""
 }
 
-// othersNow returns the number of processors that other programs keep busy now, or NaN if the system does not report it.
+// othersNow returns the number of processors that others keep busy now, or NaN if the system does not report it.
 func (m Machine) othersNow() float64 {
 	if m.Others == nil || math.IsNaN(m.Others()) {
 		return math.NaN()

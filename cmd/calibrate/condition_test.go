@@ -102,7 +102,7 @@ func TestOtherProgramsAreTold(t *testing.T) {
 		if code := command.Exit(&log, "calibrate", runOn(t.Context(), m, &out, &log, f.args("--ops", "^sum$"))); code != 0 {
 			t.Fatalf("exit %d: %s", code, log.String())
 		}
-		if told := strings.Contains(log.String(), "calibrate: warning: other programs keep 1.9 processors busy, "); told != c.told {
+		if told := strings.Contains(log.String(), "calibrate: warning: other programs or virtual machines keep 1.9 processors busy, "); told != c.told {
 			t.Errorf("others take %v of a processor: told %t\n%s", c.others, told, log.String())
 		}
 		if degraded := strings.Contains(read(t, f.file), "degraded: other programs or virtual machines took"); degraded != c.told {
