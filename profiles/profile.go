@@ -14,8 +14,9 @@ type Profile struct {
 	Commit     string    `json:"commit,omitempty"` // of the program
 	Host       string    `json:"host"`             // the id of the machine
 	Pipeline   string    `json:"pipeline"`
-	Plan       string    `json:"plan"`      // best, stages, processor or gpu
-	Recording  string    `json:"recording"` // or what a call computes, if Samples is 0
+	Plan       string    `json:"plan"`             // best, stages, processor or gpu
+	Reason     string    `json:"reason,omitempty"` // for the route, if the plan is best: "the least predicted time, 2.1 ms"
+	Recording  string    `json:"recording"`        // or what a call computes, if Samples is 0
 	Samples    int       `json:"samples"`
 	Recorded   int       `json:"recorded_samples,omitempty"` // of the recording if it was repeated to Samples, else 0
 	SampleRate float64   `json:"sample_rate_hz"`

@@ -28,6 +28,9 @@ func allocated(p *profiles.Profile) string {
 func report(w io.Writer, p *profiles.Profile) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s of %s, plan %s, %s on %s\n", p.Pipeline, p.Input(), p.Plan, command.Plural(len(p.Calls), "call"), p.Host)
+	if p.Reason != "" {
+		fmt.Fprintln(&out, command.Wrap("its route: "+p.Reason))
+	}
 	median := profiles.Quantile(p.Calls, 0.5)
 	fmt.Fprintf(&out, "a call takes %s%s, and allocates %s\n", duration(median), tails(p.Calls), allocated(p))
 	if p.Loading > 0 {
@@ -46,6 +49,9 @@ func report(w io.Writer, p *profiles.Profile) error {
 	}
 	fmt.Fprint(&out, onGPU(p))
 	fmt.Fprint(&out, columnsLegend)
+	if _, enough := profiles.Tail(p.Calls, 0.99); !enough {
+		fmt.Fprintln(&out, "A dash stands where calls are too few: p95 takes 20 of them, and p99 takes 100 (--calls).")
+	}
 	if remark := restless(p.Calls); remark != "" {
 		fmt.Fprintln(&out, command.Wrap(remark))
 	}

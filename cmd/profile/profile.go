@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"crossover/audio"
@@ -32,10 +33,11 @@ func onOthers() []string {
 
 // subject is a pipeline with its inputs.
 type subject struct {
-	call   func() error
-	record func(*songs.Recorder)
-	follow func(plan string) error
-	close  func()
+	call    func() error
+	record  func(*songs.Recorder)
+	follow  func(plan string) error
+	explain func() string // of the last call: its first line is the pipeline's
+	close   func()
 
 	signposts *signposts // nil if none are emitted
 
@@ -43,6 +45,7 @@ type subject struct {
 	samples   int    // of the recording; 0 without one
 	recorded  int    // samples of a recording that was repeated because it is short; 0 if it was not
 	rate      float64
+	session   int // calls until the pipeline begins anew; 0 if each call does
 }
 
 // newSubject returns a pipeline over a recording, or over inputs of its own. A call is the analysis of the whole recording, or the
@@ -80,8 +83,10 @@ func newSubject(b *kernels.Backends, d *dispatch.Dispatcher, pipeline string, re
 			next = 0
 			return p.FollowPlan(plan, elements...)
 		},
+		explain:   p.Explain,
 		close:     p.Close,
 		recording: session.Length,
+		session:   len(session.Calls),
 	}
 	if slices.Contains(onRecordings, pipeline) {
 		s.recording, s.samples, s.rate = recording.Name, len(session.Calls[0][0]), recording.SampleRate
@@ -105,6 +110,7 @@ func newAnalysis(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.
 		},
 		record:    a.Record,
 		follow:    func(plan string) error { return a.Follow(plan, len(recording.Samples)) },
+		explain:   a.Explain,
 		close:     a.Close,
 		recording: recording.Name,
 		samples:   len(recording.Samples),
@@ -148,6 +154,10 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		return err
 	}
 	p := built.Profile()
+	if o.plan == songs.Best { // the others say themselves what they follow
+		first, _, _ := strings.Cut(s.explain(), "\n")
+		_, p.Reason, _ = strings.Cut(first, ": ")
+	}
 	if err := s.allocations(ctx, p); err != nil {
 		return err
 	}
@@ -195,7 +205,7 @@ func load(path string, stderr io.Writer) (*dispatch.Dispatcher, error) {
 	d, err := dispatch.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		fmt.Fprintf(stderr, "profile: %s does not exist: stages that the plan leaves open are computed in Go on one core\n", path)
+		fmt.Fprintf(stderr, "profile: %s does not exist, so nothing is known of this machine, and Go computes stages on one core unless --plan says more (go run ./cmd/calibrate writes the file)\n", path)
 		return nil, nil
 	case err == nil && d.Fallback() != "":
 		fmt.Fprintf(stderr, "profile: %s: %s (go run ./cmd/calibrate makes an entry of this host)\n", path, d.Fallback())
@@ -270,9 +280,10 @@ func (s *subject) allocations(ctx context.Context, p *profiles.Profile) error {
 	return nil
 }
 
-// repeat makes as many calls as fit into a second, at least warmCalls and at most a hundred, and returns their number.
+// repeat makes as many calls as fit into a second, at least warmCalls and at most a hundred or a whole session, and returns their
+// number. What a pipeline keeps from call to call grows in its first session.
 func (s *subject) repeat(ctx context.Context) (calls int, err error) {
-	const most = 100
+	most := max(100, s.session)
 	for start := time.Now(); calls < warmCalls || calls < most && time.Since(start) < time.Second; calls++ {
 		if ctx.Err() != nil {
 			return calls, command.Interrupted(errors.New("interrupted"))
