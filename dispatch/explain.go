@@ -188,7 +188,7 @@ func (s *shapes) explain(shape []int) Explanation {
 
 // nothingOf is the reason for a shape of an operation of which nothing is known.
 func (e entry) nothingOf(operation string) string {
-	return fmt.Sprintf("the calibration of %s measured nothing that decides at this shape, and predicts nothing for %s", e.host.ID, operation)
+	return fmt.Sprintf("the calibration of %s measured nothing that decides at this shape, and predicts nothing for %s%s", e.host.ID, operation, meantOperation(operation))
 }
 
 // explainAsked says why an implementation is chosen at a shape that was measured because somebody asked for it.

@@ -39,6 +39,23 @@ func Operations() []string {
 	return slices.Sorted(maps.Keys(declared.axes))
 }
 
+// meant asks which case, or else which operation, was meant by a name. It returns "" if none is near.
+func (e entry) meant(name string) string {
+	if near := nearestNames(name, e.host.Cases); len(near) > 0 {
+		return didYouMean(near)
+	}
+	operation, _, _ := strings.Cut(name, "/")
+	return meantOperation(operation)
+}
+
+// meantOperation asks which operation was meant by the name of none. It returns "" for the name of one.
+func meantOperation(name string) string {
+	if slices.Contains(Operations(), name) {
+		return ""
+	}
+	return DidYouMean(name)
+}
+
 // stranger says why a name is not a known operation or case. It returns "" for a known one. Only a calibration says which
 // cases an operation has.
 func (e entry) stranger(name string) string {
@@ -48,8 +65,7 @@ func (e entry) stranger(name string) string {
 	case slices.Contains(names, name):
 		return ""
 	case slices.Contains(names, operation):
-		return fmt.Sprintf("the calibration of %s has no case %q%s", e.host.ID, name,
-			didYouMean(nearestNames(name, e.host.Cases)))
+		return fmt.Sprintf("the calibration of %s has no case %q%s", e.host.ID, name, e.meant(name))
 	case slices.Contains(Operations(), operation):
 		return ""
 	}

@@ -539,7 +539,7 @@ func TestNamesThatAreWrong(t *testing.T) {
 		"stft/square":                             `"square" is no value of an axis of stft: ` + axes,
 		"stft/n_fft=1024,hop_length=256,shared":   `axis "hop_length" is not an axis of stft: ` + axes,
 		"stft/n_fft=1024,hop=256,resident":        `the calibration of apple-m3-max-40 has no case "stft/n_fft=1024,hop=256,resident"`,
-		"stfd/n_fft=1024,hop=256":                 `the calibration of apple-m3-max-40 has no case "stfd/n_fft=1024,hop=256"`,
+		"stfd/n_fft=1024,hop=256":                 `the calibration of apple-m3-max-40 has no case "stfd/n_fft=1024,hop=256" (did you mean stft?)`,
 		"stft/" + strings.Repeat("x", 300) + "=1": `axis "` + strings.Repeat("x", 80) + `" is not an axis of stft: ` + axes,
 	} {
 		c := d.Case(name)

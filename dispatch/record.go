@@ -38,7 +38,7 @@ type Recorder struct {
 // neither the calibration nor the program knows (see [Declare]) are counted together in a comment.
 func (d *Dispatcher) Record(path string) (*Recorder, error) {
 	if d.none() {
-		return nil, errors.New("dispatch: a nil or zero dispatcher records nothing; make one with Load or New")
+		return nil, errors.New("dispatch: a nil or zero dispatcher records nothing (where there is no calibration file yet, New(nil) makes one that does)")
 	}
 	target, err := recordTo(path)
 	if err != nil {
@@ -94,9 +94,14 @@ func cause(err error) error {
 	return err
 }
 
+var errNoRecorder = errors.New("dispatch: there is no recorder (Record failed, and returned why)")
+
 // Flush writes what was counted so far. The file is replaced as a whole, so that a reader never sees half of it. If Flush
 // fails, the file is as it was, and counting goes on.
 func (r *Recorder) Flush() error {
+	if r == nil {
+		return errNoRecorder
+	}
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	if r.closed {
@@ -108,6 +113,9 @@ func (r *Recorder) Flush() error {
 // Close ends the recording and writes the file. A second Close does nothing. If Close fails, the recording has ended all
 // the same.
 func (r *Recorder) Close() error {
+	if r == nil {
+		return errNoRecorder
+	}
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	if r.closed {

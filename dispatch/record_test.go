@@ -434,8 +434,12 @@ func TestRecordRefuses(t *testing.T) {
 	}
 	var none *Dispatcher
 	for _, d := range []*Dispatcher{none, {}} {
-		if _, err := d.Record(filepath.Join(folder, "none")); err == nil || !strings.Contains(err.Error(), "Load or New") {
+		r, err := d.Record(filepath.Join(folder, "none"))
+		if err == nil || !strings.Contains(err.Error(), "New(nil) makes one") {
 			t.Errorf("it records: %v", err)
+		}
+		if r.Close() == nil || r.Flush() == nil { // of a program that goes on all the same
+			t.Error("a recorder that is not there writes a record")
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {

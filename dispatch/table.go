@@ -413,7 +413,7 @@ func (e entry) unknown(name string) string {
 	if e.host == nil {
 		return e.fallback
 	}
-	return fmt.Sprintf("the calibration of %s has no case %q%s", e.host.ID, name, didYouMean(nearestNames(name, e.host.Cases)))
+	return fmt.Sprintf("the calibration of %s has no case %q%s", e.host.ID, name, e.meant(name))
 }
 
 // undecided is the reason for the choice of what was fastest in measurements that contradict each other.

@@ -127,11 +127,11 @@ func resampled(scratch, values []float64, r *rand.Rand) float64 {
 	return (drawn[(len(drawn)-1)/2] + drawn[len(drawn)/2]) / 2
 }
 
-// Comparable returns in one line what makes a comparison doubtful, or "": another pipeline, recording, plan or machine, or a
-// machine whose copies have another speed.
+// Comparable returns in one line what makes a comparison of two profiles of a pipeline doubtful, or "": another recording, plan or
+// machine, or a machine of another speed.
 func Comparable(before, after *Profile) string {
 	for _, f := range []struct{ what, a, b string }{
-		{"pipeline", before.Pipeline, after.Pipeline}, {"machine", before.Host, after.Host},
+		{"machine", before.Host, after.Host},
 		{"recording", fmt.Sprintf("%s of %d samples", before.Recording, before.Samples), fmt.Sprintf("%s of %d samples", after.Recording, after.Samples)},
 		{"plan", before.Plan, after.Plan},
 	} {

@@ -221,5 +221,8 @@ func (a *Analysis) Run(samples []float32) (Features, error) {
 // Explain says how the last recording was analysed, and why: see [Pipeline.Explain].
 func (a *Analysis) Explain() string { return a.pipeline.Explain() }
 
+// Unknown returns the stages that the dispatcher knows nothing of: see [Pipeline.Unknown].
+func (a *Analysis) Unknown() []string { return a.pipeline.Unknown() }
+
 // Close releases what the pipeline holds: see [Pipeline.Close].
 func (a *Analysis) Close() { a.pipeline.Close() }

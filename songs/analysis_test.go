@@ -286,3 +286,33 @@ func TestAnalysisRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Without a calibration the dispatcher knows nothing of any stage, long recordings or short ones, and a route leaves it none.
+func TestUnknownStages(t *testing.T) {
+	all := []string{"stft", "power", "mel", "chroma", "decibels", "mfcc", "onset", "tempogram", "tempo", "beats"}
+	a, err := NewAnalysis(nil, AnalysisParams{SampleRate: 22050})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if before := a.Unknown(); before != nil {
+		t.Errorf("before the first call: %q", before)
+	}
+	for _, seconds := range []int{2, 60} {
+		samples := make([]float32, seconds*22050)
+		kernels.Noise(samples, 1)
+		for plan, want := range map[string][]string{Stages: all, Processor: {}} {
+			if err := a.Follow(plan, len(samples)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Run(samples); err != nil {
+				t.Fatal(err)
+			}
+			got := a.Unknown()
+			slices.Sort(got)
+			if want := slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
+				t.Errorf("%d s by the plan %s: nothing is known of %q, want %q", seconds, plan, got, want)
+			}
+		}
+	}
+}

@@ -266,14 +266,38 @@ func (p *Pipeline) explainStages(b *strings.Builder) {
 				}
 				fmt.Fprintf(b, "  %s: %s\n", name, how)
 			default:
-				plan := p.plans[i]
-				if plan == nil {
-					plan = p.layout.steps[i].Plan(p.backends, p.dispatcher)
-				}
-				fmt.Fprintf(b, "  %s: %s\n", name, plan.Explain(p.layout.shapes[i]))
+				fmt.Fprintf(b, "  %s: %s\n", name, p.explained(i))
 			}
 		}
 	}
+}
+
+// Unknown returns the stages that the last call left to the dispatcher though it knows nothing of them: Go computes them on one core.
+// Without a calibration these are all stages that a route does not name.
+func (p *Pipeline) Unknown() (stages []string) {
+	if p.isInParts() {
+		return append(p.parts.frames.Unknown(), p.parts.rest.Unknown()...)
+	}
+	if p.lengths == nil {
+		return nil
+	}
+	for _, g := range p.groups {
+		for _, i := range p.w.order[g.first:g.end] {
+			if (g.list == nil || p.broken[i]) && !p.routed(i) && p.explained(i).Answer == dispatch.Unknown {
+				stages = append(stages, p.names[i])
+			}
+		}
+	}
+	return stages
+}
+
+// explained explains a stage that is left to the dispatcher.
+func (p *Pipeline) explained(i int) dispatch.Explanation {
+	plan := p.plans[i]
+	if plan == nil {
+		plan = p.layout.steps[i].Plan(p.backends, p.dispatcher)
+	}
+	return plan.Explain(p.layout.shapes[i])
 }
 
 // swapped explains a stage of the route, and reports whether a watch has swapped its implementation.

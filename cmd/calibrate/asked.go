@@ -79,7 +79,7 @@ func (o *options) resolve(spaces []*kernels.Space, cases []kernels.Case, stderr 
 			return nil, command.Usage("%s %s: %v", a.origin, a.Name, err)
 		default:
 			left, calls = left+1, calls+min(a.Calls, math.MaxInt64-calls)
-			reason = cmp.Or(reason, fmt.Errorf("%s %w", a.Name, err))
+			reason = cmp.Or(reason, fmt.Errorf("%s: %w", a.Name, err))
 		}
 	}
 	if left > 0 {
@@ -104,8 +104,8 @@ func (a *asked) place(spaces []*kernels.Space, cases []kernels.Case) (*kernels.C
 	}
 	if a.Placement == kernels.Resident && len(a.Values) > 1 {
 		line, _ := lineThrough(a.Shape)
-		return nil, fmt.Errorf("cannot be measured here: %s (leave %q out, or measure the line %s, also with resident data where a GPU has memory of its own)",
-			notWhole, a.Placement, line)
+		return nil, fmt.Errorf("cannot be measured here: %s (leave %q out, or measure the line %s, also with resident data where a GPU has "+
+			"memory of its own)", notWhole, a.Placement, line)
 	}
 	if a.Placement != kernels.Caller {
 		return nil, fmt.Errorf("cannot be measured here: %s memory takes a GPU that computes the operation, warm and one call at a time (leave %[1]q, --mode, "+

@@ -118,7 +118,7 @@ func TestRecordedShapes(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, stdout)
 		}
 	}
-	if !strings.Contains(stderr, "left out 1 shape with 4 calls: softmax/rows=3,columns=5,resident cannot be measured here") {
+	if !strings.Contains(stderr, "left out 1 shape with 4 calls: softmax/rows=3,columns=5,resident: cannot be measured here") {
 		t.Errorf("nothing is said of what was left out:\n%s", stderr)
 	}
 	h := hostEntry(t, f)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,8 +55,8 @@ func (o *options) wantsSize(name string) error {
 		at = 0
 	}
 	c := &all[at]
-	return command.Usage("--choose %.80q: want one size behind it, in %s, e.g. --choose %s %d, or values of all axes of %s: %s",
-		o.choose, c.Axis.Unit, o.choose, c.Axis.Min, c.Operation, kernels.AxisList(catalogue.AxesOf(name)))
+	return command.Usage("--choose %.80q: want a value of %s behind it, in %s, e.g. --choose %s %d, or values of all axes of %s: %s",
+		o.choose, c.Axis.Name, c.Axis.Unit, o.choose, c.Axis.Min, c.Operation, kernels.AxisList(catalogue.AxesOf(name)))
 }
 
 // isCase reports whether the catalogue has a case of this name, such as attention/self, which names no values of axes.
@@ -107,25 +106,34 @@ func choose(o *options, machine command.Machine, stdout io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(stdout, e)
-	if shape := o.measurable(); shape != "" && e.Answer == dispatch.Unknown && os.Getenv("CROSSOVER_FORCE") == "" {
+	if shape := o.measurable(machine); shape != "" && e.Answer == dispatch.Unknown && !strings.Contains(e.Reason, dispatch.ForceVariable) {
+		if o.given("output") {
+			shape += " -o " + o.output
+		}
 		fmt.Fprintf(stdout, "calibrate --shape %s measures it\n", shape)
 	}
 	return nil
 }
 
-// measurable returns the name of the shape of --choose, or "" if it names a case that values of axes do not.
-func (o *options) measurable() string {
-	if o.asksForShape() {
-		return o.choose
+// measurable returns the name of the shape of --choose, or "" if this machine cannot measure it as one.
+func (o *options) measurable(machine command.Machine) string {
+	name := o.choose
+	if !o.asksForShape() {
+		size, _ := o.size() // which explain has read
+		name = shapeName(o.choose, size)
 	}
-	size, err := o.size()
-	if err != nil {
+	shape, whole, err := catalogue.ReadShape(name)
+	if err != nil || !whole {
+		return "" // a case that values of axes do not name
+	}
+	var spaces []*kernels.Space
+	if machine.Spaces != nil {
+		spaces = machine.Spaces()
+	}
+	if _, err := (&asked{Shape: shape}).place(spaces, thisHost(machine).Cases()); err != nil {
 		return ""
 	}
-	if _, whole := shapeOf(o.choose, size); !whole {
-		return ""
-	}
-	return shapeName(o.choose, size)
+	return name
 }
 
 // explain returns what a program on this machine would get, and why.
@@ -233,7 +241,9 @@ func explainShape(o *options, machine command.Machine) (e dispatch.Explanation, 
 	switch {
 	case space == nil && len(s.Values) == 1:
 		return explainCase(o, placedAs(s.Operation, s.Placement), s.Values[0], machine)
-	case space == nil && s.Placement == kernels.Resident:
+	case space == nil && s.Placement == kernels.Resident && slices.ContainsFunc(thisHost(machine).Cases(), func(c kernels.Case) bool {
+		return c.Operation == s.Operation && c.Placement == s.Placement
+	}):
 		line, size := lineThrough(s)
 		return e, command.Usage("--choose %.80q: %s (ask for a size of a line: --choose %s,%s %d)", o.choose, notWhole, line, s.Placement, size)
 	case space == nil && s.Placement != kernels.Caller:

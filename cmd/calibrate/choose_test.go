@@ -85,12 +85,12 @@ func TestChooseWhereNothingIsKnown(t *testing.T) {
 			stdout, stderr, code := calibrateOn(t, withSoftmax(1), append([]string{"-o", f.file, "--choose"}, asked...)...)
 			rest, said := strings.CutPrefix(stdout, "cpu\n"+want)
 			next = strings.Fields(rest)
-			if code != 0 || !said || len(next) != 5 || !strings.HasPrefix(rest, "calibrate --shape softmax/") {
+			if code != 0 || !said || len(next) != 7 || !strings.HasPrefix(rest, "calibrate --shape softmax/") || next[4] != f.file {
 				t.Fatalf("%s: %q: exit %d, %s%swant %s", name, asked, code, stderr, stdout, want)
 			}
 		}
 		// What the last line says to do helps.
-		succeed(t, withSoftmax(1), f.args(next[1:3]...)...)
+		succeed(t, withSoftmax(1), append(next[1:5:5], "--data", f.data, "--plots", f.plots)...)
 		if stdout, _, _ := calibrateOn(t, withSoftmax(1), "-o", f.file, "--choose", next[2]); stdout[:2] != "a\n" || strings.Count(stdout, "\n") != 2 {
 			t.Errorf("%s: after %q, --choose prints %s", name, next, stdout)
 		}
@@ -122,8 +122,8 @@ func TestChooseForAScript(t *testing.T) {
 	}
 	for _, c := range [][2][]string{{{"scale", "7"}, {"scale/n=7"}}, {{"sum", "100000"}, {"sum/n=100000"}}} {
 		size, shape := ask(c[0]...), ask(c[1]...)
-		toldHow := strings.HasSuffix(size, "\ncalibrate --shape "+c[1][0]+" measures it\n")
-		if size != shape || strings.Count(size, "\n") < 2 || toldHow != strings.HasPrefix(size, "cpu\n") {
+		if size != shape || strings.Count(size, "\n") != 2 { // nothing is said of scale, which this machine does not have
+
 			t.Errorf("%q prints\n%s%q prints\n%s", c[0], size, c[1], shape)
 		}
 	}
@@ -151,12 +151,12 @@ func TestChooseSaysWhatIsWrong(t *testing.T) {
 		{[]string{"softmax/rows=3,columns=100", "4"}, `"softmax/rows=3,columns=100" 4: the shape has all its sizes (leave 4 out)`},
 		{[]string{"softmax/columns=1024,shared", "64"}, `shared memory takes a GPU that computes the operation, and none does here (leave "shared" out)`},
 		{[]string{"softmax/columns=1000,resident", "64"}, `resident memory takes a GPU that computes the operation, and none does here (leave "resident" out)`},
-		{[]string{"softmax/rows=3,columns=100,resident"}, `whole shapes have data in caller or in shared memory, as the calls of plans have (ask for a size of a line: --choose softmax/columns=100,resident 3)`},
+		{[]string{"softmax/rows=3,columns=100,resident"}, `resident memory takes a GPU that computes the operation, and none does here (leave "resident" out)`},
 		{[]string{"scale/shared", "64"}, "shared memory takes a GPU"},
 		{[]string{"attention/self,shared", "64"}, "shared memory takes a GPU"},
 		{[]string{"softmax/rows=3,columns=100,shared"}, "shared memory takes a GPU"},
-		{[]string{"softmax/columns=1024,shared"}, "want one size behind it"},
-		{[]string{"attention/self"}, "want one size behind it"},
+		{[]string{"softmax/columns=1024,shared"}, "want a value of "},
+		{[]string{"attention/self"}, "want a value of "},
 		{[]string{"fft/n=441,batch=64,caller"}, `"caller" is not a value of an axis`},
 		{[]string{"fftt/batch=1"}, `"fftt" is not an operation (did you mean fft, ifft?)`},
 		{[]string{"fft/batch=1,", "64"}, `"" is not a value of an axis`},

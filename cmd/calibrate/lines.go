@@ -143,7 +143,8 @@ func (o *options) selectShapes(all []kernels.Case, stderr io.Writer) error {
 		return command.Usage("--ops %q matches no shape of --shapes %s (it has shapes of %s)", o.ops, o.shapesFile, strings.Join(left, ", "))
 	}
 	if kept := len(o.lines) + len(o.asked); kept < before {
-		fmt.Fprintf(stderr, "calibrate: left out: %d of %s in %s, which --ops %q does not match\n", before-kept, command.Plural(before, "shape"), o.shapesFile, o.ops)
+		fmt.Fprintf(stderr, "calibrate: left out: %d of %s in %s, which --ops %q does not match\n",
+			before-kept, command.Plural(before, "shape"), o.shapesFile, o.ops)
 	}
 	return nil
 }

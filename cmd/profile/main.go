@@ -156,6 +156,9 @@ func (o *options) ready() (err error) {
 		if o.earlier, err = profiles.Load(o.before); err != nil {
 			return err
 		}
+		if of := o.earlier.Pipeline; of != o.pipeline {
+			return command.Usage("--before %s is a profile of %s, and this is one of %s (want two of one pipeline: --pipeline %[2]s)", o.before, of, o.pipeline)
+		}
 	}
 	if o.plots != "" { // first, because it makes folders that another output may not be
 		if err := command.Writable(o.plots); err != nil {

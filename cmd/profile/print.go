@@ -236,6 +236,7 @@ func reportChanges(w io.Writer, before, after *profiles.Profile) error {
 	for _, line := range command.Align(rows, 1, 2, 3, 4) {
 		fmt.Fprintln(&out, line)
 	}
+	fmt.Fprintln(&out, command.Wrap("A change counts if its whole 95 % interval lies outside of 0.97 to 1.03: two runs of one program differ by as much."))
 	_, err := io.WriteString(w, out.String())
 	return err
 }

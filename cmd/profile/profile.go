@@ -37,6 +37,7 @@ type subject struct {
 	record  func(*songs.Recorder)
 	follow  func(plan string) error
 	explain func() string // of the last call: its first line is the pipeline's
+	unknown func() []string
 	close   func()
 
 	signposts *signposts // nil if none are emitted
@@ -84,6 +85,7 @@ func newSubject(b *kernels.Backends, d *dispatch.Dispatcher, pipeline string, re
 			return p.FollowPlan(plan, elements...)
 		},
 		explain:   p.Explain,
+		unknown:   p.Unknown,
 		close:     p.Close,
 		recording: session.Length,
 		session:   len(session.Calls),
@@ -111,6 +113,7 @@ func newAnalysis(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.
 		record:    a.Record,
 		follow:    func(plan string) error { return a.Follow(plan, len(recording.Samples)) },
 		explain:   a.Explain,
+		unknown:   a.Unknown,
 		close:     a.Close,
 		recording: recording.Name,
 		samples:   len(recording.Samples),
@@ -157,6 +160,10 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 	if o.plan == songs.Best { // the others say themselves what they follow
 		first, _, _ := strings.Cut(s.explain(), "\n")
 		_, p.Reason, _ = strings.Cut(first, ": ")
+	}
+	if unknown := s.unknown(); d != nil && len(unknown) > 0 {
+		fmt.Fprintf(stderr, "profile: %s knows nothing of %s, so Go computes %s on one core (go run ./cmd/calibrate measures all operations)\n",
+			o.calibration, strings.Join(unknown, ", "), them(len(unknown)))
 	}
 	if err := s.allocations(ctx, p); err != nil {
 		return err
@@ -211,6 +218,13 @@ func load(path string, stderr io.Writer) (*dispatch.Dispatcher, error) {
 		fmt.Fprintf(stderr, "profile: %s: %s (go run ./cmd/calibrate makes an entry of this host)\n", path, d.Fallback())
 	}
 	return d, err
+}
+
+func them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // interrupted returns the error of a run that a signal ended, if it did.

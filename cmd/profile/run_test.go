@@ -242,6 +242,10 @@ func TestRefusals(t *testing.T) {
 		}
 		return path
 	}
+	decoded := filepath.Join(t.TempDir(), "decoder.json")
+	if _, _, err := profiled(t, onProcessor(), "--pipeline", "decoder", "--json", decoded); err != nil {
+		t.Fatal(err)
+	}
 	low := wav(t, 100, 1, 3000, beating)
 	odd := bytes.Clone(text)
 	binary.LittleEndian.PutUint32(odd[40:], 5999)
@@ -261,6 +265,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{"--audio", good, "--plan", "gpu"}, "no stage can run on a GPU here", 1},
 		{[]string{"--audio", good, "--calls", "4"}, "want 5 to", 2},
 		{[]string{"--audio", good, "--before", file("p.json", []byte("{}"))}, "want a file that --json has written", 1},
+		{[]string{"--audio", good, "--before", decoded}, "is a profile of decoder, and this is one of analysis (want two of one pipeline: --pipeline decoder)", 2},
 		{[]string{"--audio", low}, "--audio " + low + ", at 100 Hz: tempo: frames every 512 samples", 1},
 		{[]string{"--audio", good, "--json", filepath.Join(good, "p.json")}, "cannot write to", 1},
 		{[]string{"--audio", good, "--calibration", file("c.json", []byte("{"))}, "c.json", 1},
@@ -338,6 +343,25 @@ func TestInterruptedProfile(t *testing.T) {
 	var coded *command.Error
 	if !errors.As(err, &coded) || coded.Code != command.ExitInterrupted {
 		t.Errorf("an interrupted profile ends with %v", err)
+	}
+}
+
+// Stages are named of which a calibration knows nothing, unless a plan says what computes them.
+func TestUnknownStagesAreNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "calibration.json")
+	if err := os.WriteFile(file, []byte(`{"schema_version":"2.0","hosts":[]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	song := wav(t, 22050, 1, 3000, beating)
+	for plan, want := range map[string]bool{"best": true, "stages": true, "processor": false} {
+		_, stderr, err := profiled(t, onProcessor(), "--audio", song, "--calibration", file, "--plan", plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := "profile: " + file + " knows nothing of stft, power, mel, chroma, decibels, mfcc, onset, tempogram, tempo, beats, so Go computes them"
+		if strings.Contains(stderr, said) != want {
+			t.Errorf("plan %s: %s", plan, stderr)
+		}
 	}
 }
 

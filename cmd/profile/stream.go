@@ -187,6 +187,7 @@ func (s *streaming) play(ctx context.Context, m machine, stdout, stderr io.Write
 		if err := plots.Save(context.WithoutCancel(ctx), to, func() *plots.Chart { return picture(report) }); err != nil {
 			return fmt.Errorf("--plots %s: %w", s.plots, command.Cause(err))
 		}
+		fmt.Fprintln(stdout, to)
 	}
 	if report.Interrupted {
 		return command.Interrupted(fmt.Errorf("interrupted after %.1f of %g seconds: the report has these", report.AudioSeconds, o.Seconds))
@@ -297,7 +298,7 @@ func findings(r *stream.Report) (all []string) {
 		if route.Name == stream.Warm && route.Blocks > 0 {
 			worst := ""
 			if route.Blocks >= 100 {
-				worst = fmt.Sprintf(", and %s in 99 of 100 blocks", percent(route.Each.P99/r.DeadlineSeconds))
+				worst = fmt.Sprintf(", and at most %s in 99 of 100 blocks", percent(route.Each.P99/r.DeadlineSeconds))
 			}
 			say("By the calibration's choices a stream takes %s of its deadline in the median%s.", percent(route.Each.P50/r.DeadlineSeconds), worst)
 		}

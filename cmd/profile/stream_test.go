@@ -190,7 +190,7 @@ func TestFindings(t *testing.T) {
 	want := `7 of 2 502 blocks were not done in time, and 2 of them were not begun, because their time was over.
 The goroutine woke 0.10 ms after a block's time in the median, and at worst 3.00 ms.
 3 blocks of a stream were silent, because every implementation of a stage failed: no way.
-By the calibration's choices a stream takes 10.0 % of its deadline in the median, and 20.0 % in 99 of 100 blocks.
+By the calibration's choices a stream takes 10.0 % of its deadline in the median, and at most 20.0 % in 99 of 100 blocks.
 The calibration's choices, made for calls one after the other, take 2.00× the time of the fastest route for these blocks, which come after a pause (2.00 ms, and 1.00 ms by the serial route, in the median).
 The gpu route takes 3.00× the time of the serial one in the median, and 4.00× in the slowest of 100 blocks.
 The process took 12.3 % of one core.

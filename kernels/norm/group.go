@@ -33,6 +33,15 @@ const (
 // measuredGroups is the number of groups that sweeps measure with, as Wu and He, and the users of 48 channels.
 const measuredGroups = 8
 
+// groupsOf returns the number of groups that sweeps measure with for a number of channels.
+func groupsOf(channels int) int {
+	groups := measuredGroups
+	for channels%groups != 0 {
+		groups--
+	}
+	return groups
+}
+
 var groupAxes = []kernels.Axis{
 	{Name: "batch", Unit: "inputs", Min: 1, Max: 64},
 	{Name: "channels", Unit: "channels", Min: 16, Max: 1024, Usual: []int{32, 48, 64, 96, 128, 256, 384, 512},
@@ -54,10 +63,7 @@ var Group = kernels.Declare(kernels.Op[GroupParams]{
 		return s
 	},
 	Params: func(s kernels.Shape) GroupParams {
-		p := GroupParams{Groups: measuredGroups, Weights: make([]float32, s[channels]), Bias: make([]float32, s[channels]), Batch: s[batch]}
-		for s[channels]%p.Groups != 0 {
-			p.Groups--
-		}
+		p := GroupParams{Groups: groupsOf(s[channels]), Weights: make([]float32, s[channels]), Bias: make([]float32, s[channels]), Batch: s[batch]}
 		kernels.Noise(p.Weights, 2)
 		kernels.Noise(p.Bias, 3)
 		return p
@@ -181,9 +187,10 @@ func overGroups(variant string, of statistics) kernels.Makers[GroupParams] {
 // groupsOnGPU returns a variant of group norm on a GPU. The states of long groups are read once for a threadgroup. Of many long groups
 // there are fewer states.
 func groupsOnGPU(variant string, statistics int) kernels.Makers[GroupParams] {
-	long := func(s kernels.Shape) bool { return s[channels]/measuredGroups*s[length] > 32*4096 }
+	long := func(s kernels.Shape) bool { return s[channels]/groupsOf(s[channels])*s[length] > 32*4096 }
 	many := func(s kernels.Shape) bool {
-		return rowwise.LongChunks(s[batch]*measuredGroups, s[channels]/measuredGroups*s[length])
+		groups := groupsOf(s[channels])
+		return rowwise.LongChunks(s[batch]*groups, s[channels]/groups*s[length])
 	}
 	return kernels.RevisedAt(2, many, kernels.RevisedAt(1, long, kernels.KernelText(variant, appendGroups(statistics))))
 }

@@ -26,10 +26,37 @@ func TestStrategyFor(t *testing.T) {
 		{8, 2 << 20, strategy{"chunk_statistics", 512, 8, 1, 128}},
 		{8, 3 << 20, strategy{"chunk_statistics", 512, 8, 1, 192}},
 		{8, 3<<20 + 1, strategy{"chunk_statistics", 512, 32, 1, 193}},
+		{8, 8 << 20, strategy{"chunk_statistics", 512, 8, 1, 512}},
 	} {
 		width := Width(test.columns)
 		if got := strategyFor(test.rows, test.columns/width, width); got != test.want {
 			t.Errorf("%d rows of %d columns: %+v, want %+v", test.rows, test.columns, got, test.want)
 		}
+	}
+}
+
+// LongChunks names the shapes for which a launch has longer chunks, whatever the width of its elements.
+func TestLongChunks(t *testing.T) {
+	long := 0
+	for rows := 1; rows <= 1<<13; rows = rows*3/2 + 1 {
+		for columns := 1; columns <= 1<<23; columns = columns*5/4 + 1 {
+			for _, c := range []int{columns, columns / 4 * 4} {
+				if c == 0 {
+					continue
+				}
+				width := Width(c)
+				by := strategyFor(rows, c/width, width)
+				want := by.kernel == "chunk_statistics" && by.threads*by.perThread*width > 4096
+				if LongChunks(rows, c) != want {
+					t.Fatalf("%d rows of %d columns: %v, and a launch has %+v", rows, c, !want, by)
+				}
+				if want {
+					long++
+				}
+			}
+		}
+	}
+	if long < 100 {
+		t.Errorf("%d shapes have long chunks, too few to test them", long)
 	}
 }

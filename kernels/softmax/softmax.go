@@ -66,7 +66,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 })
 
-// longChunks reports whether a GPU cuts rows into chunks that are longer than usual.
+// longChunks reports whether a GPU cuts rows into chunks that are longer than usual. On GPUs with some numbers of cores, another kernel
+// computes some of these: see long.
 func longChunks(s kernels.Shape) bool { return rowwise.LongChunks(s[rows], s[columns]) }
 
 // fewInRow reports whether rows are divided by their number, not by their values alone.

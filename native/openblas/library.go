@@ -42,24 +42,27 @@ const patience = "16"
 
 const patienceVariable = "OPENBLAS_THREAD_TIMEOUT"
 
-// open loads one library. If it does not know the processor, and so chose code that makes little of it, open loads it once more and
-// says which code to choose. It changes nothing then if the environment names a core.
+// open loads one library. If it chose code without AVX2 for a processor that has it, open loads it once more and says which code to
+// choose, unless the environment does.
 func open(path string) (*library, error) {
 	lib, err := openFor(path, "")
-	if err != nil {
-		return nil, err
+	if _, set := os.LookupEnv(coreVariable); err != nil || set {
+		return lib, err
 	}
 	return lib.forThisProcessor(path)
 }
 
-// forThisProcessor returns the library itself, or the one at path loaded once more if that chooses better code then.
+// forThisProcessor returns the library itself, or the one at path loaded once more if better code can be chosen.
 func (lib *library) forThisProcessor(path string) (*library, error) {
 	core := betterCore(lib.core)
 	if core == "" {
 		return lib, nil
 	}
-	purego.Dlclose(lib.handle)
-	return openFor(path, core)
+	purego.Dlclose(lib.handle) // somebody else may hold it open: then it keeps its code
+	if better, err := openFor(path, core); err == nil {
+		return better, nil
+	}
+	return openFor(path, "")
 }
 
 // openFor loads one library and looks up its functions. OpenBLAS reads its environment while it is loaded. core is the processor core

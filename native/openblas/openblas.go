@@ -35,7 +35,7 @@ const Environment = "CROSSOVER_LIBOPENBLAS"
 
 // library is a loaded OpenBLAS.
 type library struct {
-	handle     uintptr // of the loader
+	handle     uintptr // of the loaded library
 	sgemm      uintptr // C function sgemm_
 	sgemv      uintptr // C function sgemv_
 	setThreads uintptr // C function openblas_set_num_threads
