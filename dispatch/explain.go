@@ -84,8 +84,10 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 	}
 	if r := t.recorded; r != nil {
 		e.Unit = r.Axis.Unit
-		e.MeasuredFrom, e.MeasuredTo = r.Axis.From, r.Axis.To
-		e.BeyondRange = size < r.Axis.From || size > r.Axis.To
+		if !jumps { // else another line or a shape decides, and this range is not its
+			e.MeasuredFrom, e.MeasuredTo = r.Axis.From, r.Axis.To
+			e.BeyondRange = size < r.Axis.From || size > r.Axis.To
+		}
 	}
 	asked := t.askedAt(size)
 	switch {
@@ -246,7 +248,7 @@ func (a *along) explain(size int) Explanation {
 	e := a.shapes.explain(shape[:len(a.of.Axes)])
 	if l := a.measured(e.Case); l != nil && (l.axis != a.axis || l.base != a.base) {
 		e.Reason += " on the line " + e.Case
-		e.From, e.To, e.Interval = 0, 0, nil // of another axis
+		e.From, e.To, e.Interval, e.MeasuredFrom, e.MeasuredTo = 0, 0, nil, 0, 0 // of another axis
 	}
 	return e
 }

@@ -881,6 +881,9 @@ func compareOnLine(t *testing.T, d *Dispatcher, c *calibration.Case, r *rand.Ran
 		if r.IntN(3) == 0 {
 			size = 1 << r.IntN(25)
 		}
+		if e := one.Explain(size); e.Answer == Measured && (e.BeyondRange || strings.Contains(e.String(), "beyond the measured range")) {
+			t.Errorf("measured, and beyond: %s", e)
+		}
 		shape := l.shape(size)
 		crossed := slices.ContainsFunc(d.entry.host.Cases, func(other calibration.Case) bool {
 			across := p.lineOf(&other)

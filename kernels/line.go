@@ -77,7 +77,7 @@ func checkFixed(axes []Axis, fixed []Param) error {
 		}
 	}
 	if len(fixed) != len(axes)-1 {
-		return fmt.Errorf("it names values of %d of %d axes (want one for each of %s but one, or for all of them)", len(fixed), len(axes), AxisList(axes))
+		return fmt.Errorf("%d of %d axes have a value (want values of all of %s, or of all but one)", len(fixed), len(axes), AxisList(axes))
 	}
 	return nil
 }
