@@ -796,6 +796,22 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 			t.Errorf("of a case at %d: %s, want %s: %s", size, e.Answer, want, e)
 		}
 	}
+	// Far from the sizes of a case, a line that crosses it decides. The range of the case says nothing then.
+	crossed := predictedFile()
+	cases := crossed.Hosts[1].Cases
+	line := slices.IndexFunc(cases, func(c calibration.Case) bool { return c.Name == "fft/batch=1" })
+	short, across := cases[line], cases[line]
+	short.Verdict, across.Verdict = calibration.Always, calibration.Always
+	short.Axis.To, short.Sizes, short.Segments = 80, []int{64, 80}, []calibration.Segment{{From: 64, To: 80, Implementation: "go"}}
+	across.Name, across.Parameters = "fft/n=30000", map[string]int{"n": 30000}
+	across.Axis = calibration.Axis{Name: "batch", Unit: "transforms", From: 1, To: 64}
+	across.Sizes, across.Segments = []int{1, 8, 64}, []calibration.Segment{{From: 1, To: 64, Implementation: "accelerate"}}
+	cases[line] = short
+	crossed.Hosts[1].Cases = append(cases, across)
+	e := newDispatcherFor(t, crossed, m3Max).Case("fft/batch=1").Explain(30000)
+	if e.Implementation != "accelerate" || e.Answer != Measured || e.BeyondRange || e.MeasuredTo != 0 || strings.Contains(e.String(), "beyond the measured range") {
+		t.Errorf("explained as %+v: %s", e, e)
+	}
 	// Lines of data in shared memory do not count for other data, and come first for data there.
 	file := predictedFile()
 	inShared := file.Hosts[1].Cases[2]
