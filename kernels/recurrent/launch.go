@@ -112,7 +112,11 @@ func (d division) source(c *cell, units int) gpu.Source {
 	if units%4 == 0 {
 		width = 4
 	}
-	for d.rows <= 2 && turns < 4 && turns*32*width < units { // the loads of one turn are many enough for more rows
+	most := 4
+	if d.rows > 4 || d.rows > 2 && width == 4 { // the loads of one turn are many enough
+		most = 1
+	}
+	for turns < most && turns*32*width < units {
 		turns *= 2
 	}
 	return gpu.Source{Name: "recurrent.metal", Text: text}.Define("ROWS", d.rows).Define("SUMS", sums).Define("WIDTH", width).
@@ -120,3 +124,6 @@ func (d division) source(c *cell, units int) gpu.Source {
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// odd reports whether a GPU loads weights one by one, because the number of units is no multiple of 4.
+func odd(s kernels.Shape) bool { return s[hidden]%4 != 0 }

@@ -26,6 +26,17 @@ struct Shape {
     uint last; // whether this is the last step
 };
 
+#if WIDTH == 4
+typedef float4 element;
+#else
+typedef float element;
+#endif
+
+static inline float plus_product(float sum, float p, float q) { return fma(p, q, sum); }
+static inline float plus_product(float sum, float4 p, float4 q) {
+    return fma(p.w, q.w, fma(p.z, q.z, fma(p.y, q.y, fma(p.x, q.x, sum))));
+}
+
 // product returns the sum of the lane's slot, and of its row, over all units of the state before. Rows past the last are
 // the last.
 static inline float product(device const float* state, device const float* weights, Shape shape, uint first, uint unit, uint lane) {
@@ -36,19 +47,18 @@ static inline float product(device const float* state, device const float* weigh
     }
     uint units = shape.units;
     for (uint begin = lane * WIDTH; begin < units; begin += TURNS * 32 * WIDTH) {
-#if WIDTH == 4
-        float4 w[TURNS][SUMS], h[TURNS][ROWS];
+        element w[TURNS][SUMS], h[TURNS][ROWS];
         #pragma unroll
         for (uint turn = 0; turn < TURNS; ++turn) {
             uint i = begin + turn * 32 * WIDTH;
             bool there = i < units;
             #pragma unroll
             for (uint s = 0; s < SUMS; ++s) {
-                w[turn][s] = there ? *(device const float4*)(weights + size_t(s * units + unit) * units + i) : float4(0.0f, 0.0f, 0.0f, 0.0f);
+                w[turn][s] = there ? *(device const element*)(weights + size_t(s * units + unit) * units + i) : element(0.0f);
             }
             #pragma unroll
             for (uint r = 0; r < ROWS; ++r) {
-                h[turn][r] = there ? *(device const float4*)(state + size_t(min(first + r, shape.rows - 1)) * units + i) : float4(0.0f, 0.0f, 0.0f, 0.0f);
+                h[turn][r] = there ? *(device const element*)(state + size_t(min(first + r, shape.rows - 1)) * units + i) : element(0.0f);
             }
         }
         #pragma unroll
@@ -57,26 +67,10 @@ static inline float product(device const float* state, device const float* weigh
             for (uint r = 0; r < ROWS; ++r) {
                 #pragma unroll
                 for (uint s = 0; s < SUMS; ++s) {
-                    float4 p = h[turn][r], q = w[turn][s];
-                    sum[r * SLOTS + s] = fma(p.w, q.w, fma(p.z, q.z, fma(p.y, q.y, fma(p.x, q.x, sum[r * SLOTS + s]))));
+                    sum[r * SLOTS + s] = plus_product(sum[r * SLOTS + s], h[turn][r], w[turn][s]);
                 }
             }
         }
-#else
-        #pragma unroll
-        for (uint turn = 0; turn < TURNS; ++turn) {
-            uint i = begin + turn * 32;
-            #pragma unroll
-            for (uint s = 0; s < SUMS; ++s) {
-                float w = i < units ? weights[size_t(s * units + unit) * units + i] : 0.0f;
-                #pragma unroll
-                for (uint r = 0; r < ROWS; ++r) {
-                    float h = i < units ? state[size_t(min(first + r, shape.rows - 1)) * units + i] : 0.0f;
-                    sum[r * SLOTS + s] = fma(h, w, sum[r * SLOTS + s]);
-                }
-            }
-        }
-#endif
     }
 
     // Two lanes that differ in one bit exchange halves of their sums, and each adds up the half that has its own bit. So

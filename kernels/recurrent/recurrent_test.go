@@ -124,7 +124,10 @@ func TestLongRows(t *testing.T) {
 	}
 	for _, op := range []*kernels.Op[Params]{&LSTM, &GRU} {
 		kerneltest.Shapes(t, op, b, kerneltest.GPUName, kernels.Shape{inputs: 2, hidden: 45, batch: 2, steps: 2},
-			kernels.Shape{inputs: 2, hidden: 140, batch: 1, steps: 1}, kernels.Shape{inputs: 2, hidden: 516, batch: 1, steps: 1})
+			kernels.Shape{inputs: 2, hidden: 140, batch: 1, steps: 1}, kernels.Shape{inputs: 2, hidden: 516, batch: 1, steps: 1},
+			// numbers of units that are no multiple of 4, with 1, 4 and 8 sequences a simdgroup
+			kernels.Shape{inputs: 2, hidden: 315, batch: 1, steps: 1}, kernels.Shape{inputs: 2, hidden: 150, batch: 4, steps: 2},
+			kernels.Shape{inputs: 2, hidden: 133, batch: 16, steps: 1})
 	}
 }
 
