@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"crossover/audio"
+	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
 )
@@ -314,5 +315,25 @@ func TestUnknownStages(t *testing.T) {
 				t.Errorf("%d s by the plan %s: nothing is known of %q, want %q", seconds, plan, got, want)
 			}
 		}
+	}
+}
+
+// A stage that somebody forces is no unknown one.
+func TestForcedStagesAreKnown(t *testing.T) {
+	t.Setenv(dispatch.ForceVariable, "mel=go")
+	d, err := dispatch.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewAnalysis(d, AnalysisParams{SampleRate: 22050})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, err := a.Run(make([]float32, 22050)); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Unknown(); slices.Contains(got, "mel") || len(got) != 9 {
+		t.Errorf("nothing is known of %q", got)
 	}
 }

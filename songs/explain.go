@@ -273,7 +273,7 @@ func (p *Pipeline) explainStages(b *strings.Builder) {
 }
 
 // Unknown returns the stages that the last call left to the dispatcher though it knows nothing of them: Go computes them on one core.
-// Without a calibration these are all stages that a route does not name.
+// Without a calibration these are all stages that a route does not name. Those that CROSSOVER_FORCE names do not count.
 func (p *Pipeline) Unknown() (stages []string) {
 	if p.isInParts() {
 		return append(p.parts.frames.Unknown(), p.parts.rest.Unknown()...)
@@ -283,7 +283,10 @@ func (p *Pipeline) Unknown() (stages []string) {
 	}
 	for _, g := range p.groups {
 		for _, i := range p.w.order[g.first:g.end] {
-			if (g.list == nil || p.broken[i]) && !p.routed(i) && p.explained(i).Answer == dispatch.Unknown {
+			if g.list != nil && !p.broken[i] || p.routed(i) {
+				continue
+			}
+			if e := p.explained(i); e.Answer == dispatch.Unknown && !strings.Contains(e.Reason, dispatch.ForceVariable) {
 				stages = append(stages, p.names[i])
 			}
 		}
