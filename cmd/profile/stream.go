@@ -242,6 +242,10 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 			continue
 		}
 		fmt.Fprintf(stdout, "%s is %s.\n", route.Name, strings.Join(route.Stages, ", "))
+		if len(route.Unknown) > 0 {
+			fmt.Fprintln(stdout, command.Wrap(fmt.Sprintf("  The calibration knows nothing of %s, so Go computes %s on one core there.",
+				strings.Join(route.Unknown, ", "), them(len(route.Unknown)))))
+		}
 	}
 	fmt.Fprintln(stdout)
 	if len(r.Faults) > 0 {

@@ -100,7 +100,8 @@ func play(t *testing.T, args string) (stdout, stderr string) {
 func TestStreamPrints(t *testing.T) {
 	out, notes := play(t, "--seconds 0.4 --block 64 --calibration missing.json")
 	for _, want := range []string{"synthesiser: 1 stream of 64 samples at 44100 Hz", "ROUTE", "warm ", "serial ", "tuned ", "were not done in time",
-		"woke", "A dash stands where a route has too few blocks: about --seconds ", "The calibration's choices", "The pooled route takes", "The heap grew by"} {
+		"woke", "A dash stands where a route has too few blocks: about --seconds ", "The calibration's choices", "The pooled route takes", "The heap grew by",
+		"warm is go, go, go, go, go.\n  The calibration knows nothing of voices, mix, filter, compressor, reverb, so Go computes them on\n    one core there.\nserial is go"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not print %q:\n%s", want, out)
 		}

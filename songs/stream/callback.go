@@ -11,7 +11,8 @@ import (
 // slot is a route that takes turns.
 type slot struct {
 	songs.Entrant
-	player atomic.Pointer[player] // nil while the route is not ready
+	player  atomic.Pointer[player] // nil while the route is not ready
+	unknown []string               // stages that the route leaves to a dispatcher that knows nothing of them
 
 	compute, latency, each histogram
 	blocks, underruns      int

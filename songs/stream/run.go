@@ -90,6 +90,7 @@ type Report struct {
 type RouteReport struct {
 	Name      string   `json:"name"`
 	Stages    []string `json:"implementations"`
+	Unknown   []string `json:"unknown_stages,omitempty"` // left to the dispatcher, which knows nothing of them
 	OnGPU     bool     `json:"on_gpu"`
 	Blocks    int      `json:"blocks"`
 	Underruns int      `json:"underruns"`
@@ -190,6 +191,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if s.Route = p.pipelines[0].Chosen(); s.Route == nil {
 			s.Route = r.Route
 		}
+		s.unknown = p.pipelines[0].Unknown()
 	}
 	c.next = len(c.order) // so that the first round is shuffled
 	first := c.slots[0].player.Load()
@@ -350,7 +352,7 @@ func (r *Report) add(c *callback, before, after usage) {
 		r.Failure = c.failure.Error()
 	}
 	for _, s := range c.slots {
-		r.Routes = append(r.Routes, RouteReport{Name: s.Name, Stages: s.Route, OnGPU: s.OnGPU, Blocks: s.blocks, Underruns: s.underruns,
+		r.Routes = append(r.Routes, RouteReport{Name: s.Name, Stages: s.Route, Unknown: s.unknown, OnGPU: s.OnGPU, Blocks: s.blocks, Underruns: s.underruns,
 			Compute: s.compute.times(), Latency: s.latency.times(), Each: s.each.times(), Latencies: s.latency.filled()})
 	}
 	if load := (after.processor - before.processor) / r.WallSeconds; !math.IsNaN(load) && !math.IsInf(load, 0) {
