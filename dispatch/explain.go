@@ -84,7 +84,7 @@ func (t *table) explainChoice(chosen *choice, size int) Explanation {
 	}
 	if r := t.recorded; r != nil {
 		e.Unit = r.Axis.Unit
-		if !jumps { // else another line or a shape decides, and this range is not its
+		if !jumps { // else another line or a shape decides, of which this range says nothing
 			e.MeasuredFrom, e.MeasuredTo = r.Axis.From, r.Axis.To
 			e.BeyondRange = size < r.Axis.From || size > r.Axis.To
 		}

@@ -97,7 +97,7 @@ func cause(err error) error {
 var errNoRecorder = errors.New("dispatch: there is no recorder (Record failed, and returned why)")
 
 // Flush writes what was counted so far. The file is replaced as a whole, so that a reader never sees half of it. If Flush
-// fails, the file is as it was, and counting goes on.
+// fails, the file is as it was, and counting goes on. Without a recorder, because Record failed, Flush and Close fail.
 func (r *Recorder) Flush() error {
 	if r == nil {
 		return errNoRecorder

@@ -212,7 +212,8 @@ func load(path string, stderr io.Writer) (*dispatch.Dispatcher, error) {
 	d, err := dispatch.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		fmt.Fprintf(stderr, "profile: %s does not exist, so nothing is known of this machine, and Go computes stages on one core unless the plan names others (go run ./cmd/calibrate writes the file)\n", path)
+		fmt.Fprintf(stderr, "profile: %s does not exist, so nothing is known of this machine, and Go computes stages on one core "+
+			"unless the plan names others (go run ./cmd/calibrate writes the file)\n", path)
 		return nil, nil
 	case err == nil && d.Fallback() != "":
 		fmt.Fprintf(stderr, "profile: %s: %s (go run ./cmd/calibrate makes an entry of this host)\n", path, d.Fallback())
@@ -220,6 +221,7 @@ func load(path string, stderr io.Writer) (*dispatch.Dispatcher, error) {
 	return d, err
 }
 
+// them stands for so many stages.
 func them(n int) string {
 	if n == 1 {
 		return "it"

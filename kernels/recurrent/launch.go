@@ -125,5 +125,5 @@ func (d division) source(c *cell, units int) gpu.Source {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// odd reports whether a GPU loads weights one by one, because the number of units is no multiple of 4.
-func odd(s kernels.Shape) bool { return s[hidden]%4 != 0 }
+// bySingles reports whether a lane loads single weights, because the number of units is no multiple of 4.
+func bySingles(s kernels.Shape) bool { return s[hidden]%4 != 0 }

@@ -153,7 +153,7 @@ func declare(c *cell) kernels.Op[Params] {
 			kernels.Revised(1, kernels.Revised(2, kernels.InGo(c.newOwn, c.newOwnParallel), "go-parallel")),
 			kernels.OpenBLAS(c.newOpenBLAS),
 			kernels.Framework("", c.newFramework),
-			kernels.RevisedAt(2, odd, kernels.Revised(1, kernels.KernelText("", c.appendLayer))), // faster products
+			kernels.RevisedAt(2, bySingles, kernels.Revised(1, kernels.KernelText("", c.appendLayer))), // faster products
 		},
 	})
 }
