@@ -6,12 +6,12 @@ import (
 	"crossover/pool"
 )
 
-// A loop that does not say how many rows take a microsecond is divided as if one did.
+// A loop that does not say how many rows take a microsecond is divided as if one row did.
 func TestLoopWithoutPerMicrosecond(t *testing.T) {
 	p := pool.New(2)
 	defer p.Close()
 	l := Loop{}
-	for rows, want := range map[int]int{3: 3, 4: 1} {
+	for rows, want := range map[int]int{3: 3, 4: 2} {
 		if got := l.grain(&Shape{}, rows, p); got != want {
 			t.Errorf("%d rows: grain %d, want %d", rows, got, want)
 		}

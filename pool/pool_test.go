@@ -380,9 +380,9 @@ func TestGrain(t *testing.T) {
 		{0, 100, 8, 1},
 		{1, 100, 8, 1},
 		{399, 100, 8, 399}, // less than 4 µs
-		{400, 100, 1, 100},
-		{402, 100, 8, 104},
-		{501, 100, 1, 126}, // four chunks: five would take as long
+		{400, 100, 1, 200}, // less than 16 µs: a chunk for each worker
+		{402, 100, 8, 208},
+		{1599, 100, 1, 800},
 		{1600, 100, 1, 100},
 		{3200, 100, 1, 200},             // 8 chunks for each worker
 		{1 << 24, 1 << 10, 64, 1 << 14}, // no longer than 16 µs
