@@ -47,7 +47,7 @@ var Comb = declare(family[CombParams]{
 	},
 	flops: 4, threads: 1116,
 	by: []kernels.Makers[CombParams]{
-		kernels.Revised(1, kernels.OverRows(newCombLoop)), // Vector code.
+		kernels.Revised(2, kernels.OverRows(newCombLoop)), // vector code, and then longer stretches
 		kernels.KernelText("", appendComb),
 	},
 })
@@ -74,8 +74,12 @@ func NewComb(d *dispatch.Dispatcher, p CombParams, count int) (*Plan[CombParams]
 	return newPlan(d, &Comb, p, count)
 }
 
-// stretch is the number of places of a delay line that one row of the loop computes.
-const stretch = 256
+// stretch is the number of places of a delay line in a row of the loop, and mostPlaces is the greatest number of them that a worker
+// computes at a time, with as many values of the line.
+const (
+	stretch    = 64
+	mostPlaces = 64 * stretch
+)
 
 // leastVectors is the number of samples from which on vector code takes less time than Go.
 const leastVectors = 16
@@ -95,16 +99,26 @@ func newCombLoop(p CombParams, _ int) (kernels.Loop, error) {
 	return kernels.Loop{
 		Rows: func(s *kernels.Shape) int { return s[channels] * c.stretches() },
 		Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
-			const aboutAMicrosecond = 3072 // samples, or four times as many values of delay lines, which are copied
-			return p.Grain(rows, aboutAMicrosecond*float64(c.stretches())/float64(s[samples]+c.delay/4), 1)
+			const aboutAMicrosecond = 4096 // samples, or four times as many values of delay lines, which are copied
+			unit := 1
+			if workers := p.Workers(); 4*s[channels] >= workers*workers && s[channels] > 1 {
+				unit = c.stretches() // two workers in one channel write the same lines of the cache again and again
+			}
+			return p.Grain(rows, aboutAMicrosecond*float64(c.stretches())/float64(s[samples]+c.delay/4), unit)
 		},
 		Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 			n := s[samples]
-			for row := lo; row < hi; row++ {
+			for row, halves := lo, 0; row < hi; {
 				channel, first := row/c.stretches(), row%c.stretches()*stretch
+				rows := min(hi-row, c.stretches()-row%c.stretches(), mostPlaces/stretch)
+				if halves == 0 && rows < c.stretches() {
+					rows = (rows + 1) / 2 // so that two workers are not at their common end at the same time
+				}
+				halves++
+				row += rows
 				w := a[after][channel*c.delay : (channel+1)*c.delay]
 				old := a[before][channel*c.delay : (channel+1)*c.delay]
-				c.run(w, old, a[out][channel*n:(channel+1)*n], a[in][channel*n:(channel+1)*n], first, min(first+stretch, c.delay))
+				c.run(w, old, a[out][channel*n:(channel+1)*n], a[in][channel*n:(channel+1)*n], first, min(first+rows*stretch, c.delay))
 			}
 		},
 	}, nil
