@@ -5,6 +5,7 @@ import (
 
 	"crossover/calibration/surface"
 	"crossover/kernels"
+	"crossover/kernels/matmul/gemm"
 )
 
 // The axes of the two operations. The last ones are those of x.
@@ -91,13 +92,22 @@ var Conv2D = kernels.Declare(kernels.Op[Params]{
 })
 
 var implementations = []kernels.Makers[Params]{
-	// Few outputs take fewer tiles. Before that, biases became a term, and more layers slide.
-	kernels.RevisedAt(8, fewOutputs,
-		kernels.RevisedAt(6, fewOutputs, kernels.Revised(5, kernels.InGo(newOwn, newOwnParallel)), "go"), "go-parallel"),
+	// Biases became a term, more layers slide, few outputs take fewer tiles, and then workers arrange the input for themselves.
+	kernels.RevisedAt(9, divides, kernels.RevisedAt(8, fewOutputs,
+		kernels.RevisedAt(6, fewOutputs, kernels.Revised(5, kernels.InGo(newOwn, newOwnParallel)), "go"), "go-parallel"), "go-parallel"),
 	kernels.OpenBLAS(newBLAS),
 	kernels.Framework("", newFramework),
 	kernels.Revised(1, kernels.KernelText("", appendLayer)), // places are known when it is compiled
 	kernels.VendorGEMM("", newVendor),
+}
+
+// divides reports whether a measured layer is worth dividing.
+func divides(s kernels.Shape) bool {
+	dimensions := 1
+	if s[width] > 0 {
+		dimensions = 2
+	}
+	return gemm.Divides(work(dimensions)(s, "").Flops / 2)
 }
 
 // fewOutputs reports whether a measured layer has so few outputs that their number decides what tiles are computed: see [gemm.Turned].

@@ -19,6 +19,7 @@ type own struct {
 	workers *pool.Pool         // nil for none
 	all     multiplier         // by all workers, for one part after the other
 	each    []multiplier       // by one worker each, for parts at the same time
+	copies  copies             // a part in the inputs of each
 
 	// Of a call.
 	geometry geometry
@@ -45,7 +46,7 @@ func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
 			o.each[i].Multiplier = gemm.NewSerial()
 		}
 	}
-	o.strips.own = o
+	o.strips.own, o.copies.own = o, o
 	g := p.geometry(1, 1)
 	if g.out <= gemm.SliderRows() {
 		o.slides = newSlides(&p)
@@ -124,8 +125,17 @@ func (o *own) Do(worker, lo, hi int) {
 // part computes a part. workers arrange it; they may be nil.
 func (o *own) part(by *multiplier, part int, workers *pool.Pool) {
 	g, group := &o.geometry, part%o.geometry.groups
-	y := g.written(o.y, part)
-	by.input.arrange(*g, o.narrow(), g.read(o.x, part), workers)
+	x, y := g.read(o.x, part), g.written(o.y, part)
+	if workers != nil && o.copies.begin(x) {
+		if o.sliding() {
+			o.slide(by, y, group, workers)
+		} else {
+			by.MultiplyComputed(y, o.rows[group], &o.copies, g.positions())
+		}
+		o.copies.x = nil
+		return
+	}
+	by.input.arrange(*g, o.narrow(), x, workers)
 	if o.sliding() {
 		o.slide(by, y, group, workers)
 	} else {
@@ -134,7 +144,7 @@ func (o *own) part(by *multiplier, part int, workers *pool.Pool) {
 	by.input.forget()
 }
 
-// slide computes a part that slides from its arranged input. workers may be nil.
+// slide computes a part that slides from its arranged input, or from copies if there are any. workers may be nil.
 func (o *own) slide(by *multiplier, y []float32, group int, workers *pool.Pool) {
 	g := &o.geometry
 	count := g.outHeight * ceilDiv(g.outWidth, stripColumns)
@@ -144,7 +154,10 @@ func (o *own) slide(by *multiplier, y []float32, group int, workers *pool.Pool) 
 		}
 		return
 	}
-	o.strips.input, o.strips.y, o.strips.group = &by.input, y, group
+	o.strips.y, o.strips.group = y, group
+	if o.copies.x == nil {
+		o.strips.input = &by.input
+	}
 	each := float64(g.out) * float64(g.terms()) * float64(min(g.outWidth, stripColumns))
 	workers.Run(count, workers.Grain(count, products/each, 1), &o.strips)
 	o.strips.input, o.strips.y = nil, nil
@@ -216,15 +229,19 @@ func (s *slides) strip(y []float32, by *gemm.Slider, a *arranged, group int, bia
 // strips are a part that workers slide along together. It is the pool's task: its indexes are the strips.
 type strips struct {
 	own   *own
-	input *arranged
+	input *arranged // nil for copies
 	y     []float32
 	group int
 }
 
 // Do computes the strips from lo to hi−1.
 func (s *strips) Do(worker, lo, hi int) {
+	input := s.input
+	if input == nil {
+		input = s.own.copies.of(worker)
+	}
 	for strip := lo; strip < hi; strip++ {
-		s.own.slides.strip(s.y, &s.own.each[worker].slider, s.input, s.group, s.own.biasesOf(s.group), strip)
+		s.own.slides.strip(s.y, &s.own.each[worker].slider, input, s.group, s.own.biasesOf(s.group), strip)
 	}
 }
 

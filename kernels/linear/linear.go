@@ -75,8 +75,9 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		// Narrow products are dot products, and then a single row has a kernel.
-		kernels.RevisedAt(6, oneRow, kernels.RevisedAt(4, oneRow, kernels.Revised(3, kernels.InGo(InGo, InParallel)), "go"), "go-parallel"),
+		// Narrow products are dot products, a single row has a kernel, and then workers divide the layer in another way.
+		kernels.RevisedAt(7, divides, kernels.RevisedAt(6, oneRow,
+			kernels.RevisedAt(4, oneRow, kernels.Revised(3, kernels.InGo(InGo, InParallel)), "go"), "go-parallel"), "go-parallel"),
 		kernels.OpenBLAS(ByOpenBLAS),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return ByAccelerate(p), nil }),
 		kernels.Revised(1, kernels.KernelTextFor("", ByText)), // faster products
@@ -86,6 +87,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 
 // oneRow reports whether a layer has a single row, which package gemm computes by a kernel of its own.
 func oneRow(s kernels.Shape) bool { return gemm.Lone(s[rows], s[outputs]) }
+
+func divides(s kernels.Shape) bool {
+	return gemm.Divides(float64(s[inputs]) * float64(s[outputs]) * float64(s[rows]))
+}
 
 // noise returns the layer with which a shape is measured.
 func noise(s kernels.Shape) Params {

@@ -35,8 +35,7 @@ func InParallel(p Params, workers *pool.Pool) kernels.Runner {
 
 // Run computes a call.
 func (o own) Run(s kernels.Shape, a *kernels.Args) error {
-	o.addBias(a[0])
-	o.multiplier.MultiplyPacked(a[0], a[1], o.packed, s[rows], true)
+	o.multiplier.MultiplyBiased(a[0], a[1], o.packed, s[rows], o.Bias)
 	return nil
 }
 

@@ -117,8 +117,14 @@ var OnLayer = kernels.Declare(declared("lora-linear",
 	func(s kernels.Shape) Params { return noise(s, true) },
 	// The weights, the operations of the layer, and those of the adapter.
 	[]surface.Feature{kernels.Power(2, 0, 0), kernels.Power(2, 0, 1), kernels.Power(1, 1, 1)},
-	// Products with A are dot products, those with B take fewer calls, and then a layer of one row has a kernel.
-	kernels.RevisedAt(7, oneRow, kernels.RevisedAt(5, oneRow, kernels.Revised(4, kernels.InGo(inGo, inParallel)), "go"), "go-parallel")))
+	// Products with A are dot products, those with B take fewer calls, a layer of one row has a kernel, and then workers divide the layer
+	// in another way.
+	kernels.RevisedAt(8, dividesLayer, kernels.RevisedAt(7, oneRow,
+		kernels.RevisedAt(5, oneRow, kernels.Revised(4, kernels.InGo(inGo, inParallel)), "go"), "go-parallel"), "go-parallel")))
+
+func dividesLayer(s kernels.Shape) bool {
+	return gemm.Divides(float64(s[width]) * float64(s[width]) * float64(s[rows]))
+}
 
 // oneRow reports whether a call has a single row, which package gemm computes by a kernel of its own.
 func oneRow(s kernels.Shape) bool { return gemm.Lone(s[rows], s[width]) }

@@ -111,11 +111,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
-		// Kernels for thin products, and then deeper dot products.
-		kernels.RevisedAt(6, deep, kernels.RevisedAt(8, deep, kernels.RevisedAt(5, thin, kernels.RevisedAt(7, thin, kernels.Revised(4, kernels.InGo(
+		// Kernels for thin products, deeper dot products, and then another division.
+		kernels.RevisedAt(9, divides, kernels.RevisedAt(6, deep, kernels.RevisedAt(8, deep, kernels.RevisedAt(5, thin, kernels.RevisedAt(7, thin, kernels.Revised(4, kernels.InGo(
 			func(p Params) kernels.Runner { return own{p, gemm.NewSerial()} },
 			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} },
-		)), "go-parallel"), "go"), "go-parallel"), "go"),
+		)), "go-parallel"), "go"), "go-parallel"), "go"), "go-parallel"),
 		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return library{p, threads} }),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
 		kernels.Revised(1, kernels.KernelText("", appendProduct)), // places are known when it is compiled
@@ -124,6 +124,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 })
 
 func thin(s kernels.Shape) bool { return gemm.Thin(s[rows], s[columns]) }
+
+func divides(s kernels.Shape) bool {
+	return gemm.Divides(float64(s[rows]) * float64(s[terms]) * float64(s[columns]))
+}
 
 func deep(s kernels.Shape) bool { return gemm.Deep(s[rows], s[terms], s[columns]) }
 

@@ -96,7 +96,7 @@ type stored struct {
 	k, n int
 }
 
-func (s *stored) Panel(dst []float32, l, terms, j, columns int) {
+func (s *stored) Panel(_ int, dst []float32, l, terms, j, columns int) {
 	if len(dst) < terms*columns+tileColumns || columns > tileColumns || l+terms > s.k {
 		panic("a panel that does not fit")
 	}
@@ -380,5 +380,21 @@ func TestPanics(t *testing.T) {
 			}()
 			test.call()
 		})
+	}
+}
+
+// Two workers cut C where that costs least. A short product has a part for each of them, and a shorter one is not divided.
+func TestDivide(t *testing.T) {
+	for _, test := range []struct{ m, k, n, down, across int }{
+		{64, 64, 32, 1, 1},    // 128 Ki multiplications
+		{8, 600, 160, 1, 2},   // a few rows
+		{294, 25, 671, 4, 1},  // no row ends within a line that the other worker writes
+		{1000, 100, 48, 4, 1}, // a column of tiles for each worker would pack all of A twice
+	} {
+		p := product{workers: make([]worker, 2), m: test.m, k: test.k, n: test.n, alpha: 1}
+		p.divide()
+		if down := ceilDiv(p.m, p.rows); down != test.down || p.across != test.across {
+			t.Errorf("%d×%d by %d: %d×%d parts, want %d×%d", test.m, test.k, test.n, down, p.across, test.down, test.across)
+		}
 	}
 }

@@ -2,10 +2,13 @@ package gemm
 
 // worker is the memory into which one goroutine packs.
 type worker struct {
-	a, b []float32
-	few  strip
-	edge [mostTileRows * tileColumns]float32 // a tile that would reach beyond C
-	_    [64]byte                            // keeps workers off each other's cache line
+	number int // of the pool
+	a, b   []float32
+	own    PackedRows // all of A
+	call   uint64     // whose A that is
+	few    strip
+	edge   [mostTileRows * tileColumns]float32 // a tile that would reach beyond C
+	_      [64]byte                            // keeps workers off each other's cache line
 }
 
 // part computes rows i to lastI−1 and columns j to lastJ−1 of C. j is a multiple of tileColumns.
@@ -13,6 +16,11 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 	if p.beta != 0 && !(p.beta == 1 && &p.before[0] == &p.c[0]) {
 		for row := i; row < lastI; row++ {
 			scaled(p.c[row*p.n+j:row*p.n+lastJ], p.before[row*p.n+j:row*p.n+lastJ], p.beta)
+		}
+	}
+	if p.bias != nil {
+		for row := i; row < lastI; row++ {
+			p.biased(p.c[row*p.n+j:row*p.n+lastJ], j)
 		}
 	}
 	switch {
@@ -59,6 +67,9 @@ func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
 	if p.packedRows != nil {
 		return p.packedRows.panels(l, terms, first)
 	}
+	if p.call > 0 {
+		return w.ownRows(p).panels(l, terms, first)
+	}
 	if count == 1 && p.alpha == 1 && p.computedA == nil && (!p.turnedA || p.m == 1) {
 		return p.a[first*p.k+l:][:terms] // a single row lies as kernels read it
 	}
@@ -67,12 +78,21 @@ func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
 	return w.a
 }
 
+// ownRows returns all of A, packed by the worker itself.
+func (w *worker) ownRows(p *product) *PackedRows {
+	if w.call != p.call {
+		w.own.pack(p, w)
+		w.call = p.call
+	}
+	return &w.own
+}
+
 // packRows packs count rows of A from the row first on, with terms columns from l on. dst is at least slack longer than that.
 func (w *worker) packRows(p *product, dst []float32, l, terms, first, count int) {
 	switch {
 	case p.computedA != nil:
 		for row := 0; row < count; row += tileRows {
-			panel(dst[row*terms:], p.computedA, l, terms, first+row, min(tileRows, count-row))
+			panel(w.number, dst[row*terms:], p.computedA, l, terms, first+row, min(tileRows, count-row))
 		}
 		return
 	case p.turnedA:
@@ -107,7 +127,7 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	if p.computed != nil {
 		w.b = grown(w.b, terms*roundUp(count, tileColumns)+slack)
 		for column := 0; column < count; column += tileColumns {
-			panel(w.b[column*terms:], p.computed, l, terms, j+column, tileColumns)
+			panel(w.number, w.b[column*terms:], p.computed, l, terms, j+column, tileColumns)
 		}
 		return columns{panels: w.b, rowB: tileColumns}
 	}
@@ -131,12 +151,12 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 }
 
 // panel computes some columns of rows l to l+terms−1 of a computed matrix. Its first row are the factors of the biases.
-func panel(dst []float32, of Computed, l, terms, j, columns int) {
+func panel(worker int, dst []float32, of Computed, l, terms, j, columns int) {
 	if l == 0 {
 		Fill(dst[:columns], 1)
 		dst, l, terms = dst[columns:], 1, terms-1
 	}
-	of.Panel(dst, l-1, terms, j, columns)
+	of.Panel(worker, dst, l-1, terms, j, columns)
 }
 
 // panel returns the panel with column j of count, the distance between its rows, and that to the next panel. skip is the number of
