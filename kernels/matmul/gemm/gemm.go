@@ -321,56 +321,71 @@ func (p *product) divide() {
 	case p.thin && p.m <= 3:
 		unit = leastThinColumns // one row of 1024×1024 took 24 µs in place of 61 so, and four rows took 68 in place of 52
 	}
-	least, best := math.Inf(1), 1
+	if want == 1 {
+		p.cut(1, 1, unit)
+		return
+	}
+	least, bestDown, bestAcross := math.Inf(1), 1, 1
 	for down := 1; down <= min(want, ceilDiv(p.m, tileRows)); down++ {
-		p.cut(want, down, unit)
-		if cost := p.cost(); cost < least {
-			least, best = cost, down
+		for across := want / down; across <= ceilDiv(want, down); across++ {
+			p.cut(down, across, unit)
+			if cost := p.cost(); cost < least {
+				least, bestDown, bestAcross = cost, down, across
+			}
 		}
 	}
-	p.cut(want, best, unit)
+	p.cut(bestDown, bestAcross, unit)
 }
 
-// cut cuts C into about so many parts, of which some lie one below the other.
-func (p *product) cut(parts, down, unit int) {
+// cut cuts C into about so many parts one below the other, and side by side.
+func (p *product) cut(down, across, unit int) {
 	p.rows = roundUp(ceilDiv(p.m, down), tileRows)
-	p.columns = roundUp(ceilDiv(p.n, ceilDiv(parts, down)), unit)
+	p.columns = roundUp(ceilDiv(p.n, across), unit)
 	p.across = ceilDiv(p.n, p.columns)
 }
 
-// What else takes as long as so many multiplications: a row that ends within a line of the cache, because two processors write that
-// line, and a value that is packed or computed. They are from two cores of an EPYC of family 26, which were far apart. 294 rows by
-// 25×671 took 57 µs there while parts were about square, and 40 in parts that lie one below the other.
+// What else takes as long as so many multiplications: a row that ends within a line of the cache or between two, because two
+// processors write there, and a value that is packed or computed. They are from two cores of an EPYC of family 26, which were far apart,
+// and 16 of a Xeon of family 6. 294 rows by 25×671 took 57 µs on the two while parts were about square, and 40 in parts that lie one
+// below the other.
 const (
-	costOfCut      = 2000
-	costOfPacking  = 8
+	costOfCutLine  = 2000
+	costOfCut      = 250
+	costOfPacking  = 16
 	costOfComputed = 16
 )
 
 // cost returns about how many multiplications the worker with the most parts has time for.
 func (p *product) cost() float64 {
-	rounds := float64(ceilDiv(ceilDiv(p.m, p.rows)*p.across, max(1, len(p.workers))))
-	rows, columns, terms := float64(min(p.rows, p.m)), float64(min(p.columns, p.n)), float64(p.k)
-	each, once := rows*columns*terms, 0.0
-	if p.across > 1 && p.n%tileColumns != 0 {
-		each += costOfCut * rows
-	}
+	down := ceilDiv(p.m, p.rows)
+	parts := down * p.across
+	terms, all := float64(p.k), float64(p.m)*float64(p.n)
+	rows, columns := float64(min(p.rows, p.m)), float64(min(p.columns, p.n))
+	beside, once := 0.0, 0.0 // in each part, and by each worker
 	switch {
-	case p.x != nil: // dot products
-		return rounds * each
-	case p.computed != nil:
-		each += costOfComputed * columns * terms
-	case p.packed == nil && !p.unpacked():
-		each += costOfPacking * columns * terms
-	}
-	switch {
-	case p.packedRows != nil:
-	case p.rows >= p.m:
-		once = costOfPacking * rows * terms // see packRows
+	case p.across == 1:
+	case p.n%tileColumns != 0:
+		beside = costOfCutLine * rows
 	default:
-		each += costOfPacking * rows * terms
+		beside = costOfCut * rows
 	}
-	return rounds*each + once
+	if p.x == nil {
+		switch {
+		case p.computed != nil:
+			beside += costOfComputed * columns * terms
+		case p.packed == nil && !p.unpacked():
+			beside += costOfPacking * columns * terms
+		}
+		switch {
+		case p.packedRows != nil:
+		case down == 1: // see packRows
+			once = costOfPacking * rows * terms
+		default:
+			beside += costOfPacking * rows * terms
+		}
+	}
+	rounds := float64(ceilDiv(parts, len(p.workers)))
+	return max(rows*columns*terms, rounds*all*terms/float64(parts)) + rounds*beside + once
 }
 
 // Do computes the parts from lo to hi−1.
