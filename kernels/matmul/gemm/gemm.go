@@ -329,7 +329,11 @@ func (p *product) divide() {
 	for down := 1; down <= min(want, ceilDiv(p.m, tileRows)); down++ {
 		for across := want / down; across <= ceilDiv(want, down); across++ {
 			p.cut(down, across, unit)
-			if cost := p.cost(); cost < least {
+			cost := p.cost()
+			if parts := ceilDiv(p.m, p.rows) * p.across; want > len(p.workers) && 2*parts <= 3*len(p.workers) {
+				cost *= costOfOnePart
+			}
+			if cost < least {
 				least, bestDown, bestAcross = cost, down, across
 			}
 		}
@@ -347,8 +351,9 @@ func (p *product) cut(down, across, unit int) {
 // What else takes as long as so many multiplications: a row that ends within a line of the cache or between two, because two
 // processors write there, and a value that is packed or computed. They are from two cores of an EPYC of family 26, which were far apart,
 // and 16 of a Xeon of family 6. 294 rows by 25×671 took 57 µs on the two while parts were about square, and 40 in parts that lie one
-// below the other.
+// below the other. If workers have one part each of a long product, all wait for the slowest one, so that is taken to cost more.
 const (
+	costOfOnePart  = 1.5
 	costOfCutLine  = 2000
 	costOfCut      = 250
 	costOfPacking  = 16
