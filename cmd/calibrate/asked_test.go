@@ -335,3 +335,17 @@ func TestImplementationsThatCannotRunHere(t *testing.T) {
 	}
 	succeed(t, m, f.args("--impl", "a,b,c", "--budget", "2s")...)
 }
+
+// Cases without an implementation of --impl are left out, and the others are measured.
+func TestCasesWithoutTheImplementations(t *testing.T) {
+	f := newFolders(t)
+	m := withSoftmax(1)
+	m.Add("scale", map[string]scripted.Cost{"d": scripted.Linear(1e-6, 1e-9)}, nil)
+	_, stderr, code := calibrateOn(t, m, f.args("--impl", "d", "--budget", "2s")...)
+	if code != 0 || !strings.Contains(stderr, "calibrate: left out, without an implementation of --impl: fft/batch=1, sum, softmax/columns=1024\n") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if h := hostEntry(t, f); len(h.Cases) != 1 || h.Cases[0].Name != "scale" || len(h.Operations) > 0 {
+		t.Errorf("%d cases, %d operations: %+v", len(h.Cases), len(h.Operations), h.Cases)
+	}
+}

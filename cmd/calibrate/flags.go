@@ -335,6 +335,27 @@ func (o *options) checkImplementations(cases []kernels.Case, spaces []*kernels.S
 	return nil
 }
 
+// withImplementations returns the cases and the spaces that have an implementation of --impl. An entry has no others. stderr says which
+// cases are left out.
+func (o *options) withImplementations(cases []kernels.Case, spaces []*kernels.Space, stderr io.Writer) ([]kernels.Case, []*kernels.Space) {
+	lacks := func(c *kernels.Case) bool {
+		return !slices.ContainsFunc(c.Implementations, func(i kernels.Implementation) bool { return o.include(i.Name) })
+	}
+	var kept []kernels.Case
+	var left []string
+	for _, c := range cases {
+		if lacks(&c) {
+			left = append(left, c.Name)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(stderr, "calibrate: left out, without an implementation of --impl: %s\n", command.Few(left, ", "))
+	}
+	return kept, slices.DeleteFunc(slices.Clone(spaces), func(s *kernels.Space) bool { return lacks(&s.Case) })
+}
+
 func (o *options) include(implementation string) bool {
 	return len(o.impl) == 0 || slices.Contains(o.impl, implementation)
 }

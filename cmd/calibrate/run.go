@@ -84,6 +84,9 @@ func runFor(ctx context.Context, machine command.Machine, stdout, stderr io.Writ
 	if err != nil {
 		return err
 	}
+	if !o.list {
+		cases, spaces = o.withImplementations(cases, spaces, stderr)
+	}
 	if len(spaces) > 0 && !o.alone() && !o.given("budget") && !o.quick {
 		if o.budget = withShapes; of.host.Facts.GPU != "" {
 			o.budget = withShapesAndGPU
