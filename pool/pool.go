@@ -75,8 +75,8 @@ const (
 )
 
 // Revision counts the changes after which loops on the pool take other times. How long helpers poll is none: a sweep times a call in
-// a row of calls of the same implementation, between which no helper parks. Nor is the number of chunks of a short loop, which changes
-// its time by less than two days do.
+// a row of calls of the same implementation, between which no helper parks. Nor is the number of chunks of a short loop: with it,
+// such loops take 7 % less in the mean, and two days differ by as much.
 const Revision = 2
 
 // Task is the body of a loop.
@@ -172,15 +172,15 @@ const (
 // its time.
 const worthDividing = 4
 
-// short is how many microseconds a loop takes less than if no worker gets two chunks. A worker that is done early would compute chunks
+// A loop that takes less than short microseconds has at most one chunk for each worker. A worker that is done early would compute chunks
 // of another, whose data lie in the other's cache. On two cores of an EPYC of family 26, loops of 4 to 16 µs take 7 % less in the mean,
 // and up to 20 %.
 const short = 16
 
 // Grain returns a grain for a loop of n indexes. perMicrosecond is the number of indexes that take about a microsecond. It
 // is below 1 if an index takes longer. A loop that takes less than worthDividing is one chunk, which the caller computes
-// alone. Otherwise chunks have equal lengths, and each worker gets the same number of them, or some workers get one chunk, as in a loop
-// of less than short. A chunk takes about 1 µs to 32 µs. Its length is rounded up to a multiple of unit if there are several chunks, so
+// alone. Otherwise chunks have equal lengths, and each worker gets the same number of them, or at most one if the loop is
+// short. A chunk takes about 1 µs to 32 µs. Its length is rounded up to a multiple of unit if there are several chunks, so
 // that every chunk but the last is a whole number of vectors or lines. Grain panics if perMicrosecond is not above 0 or unit
 // is less than 1.
 func (p *Pool) Grain(n int, perMicrosecond float64, unit int) int {
@@ -192,7 +192,7 @@ func (p *Pool) Grain(n int, perMicrosecond float64, unit int) int {
 	}
 	least := max(1, int(min(perMicrosecond, math.MaxInt32)))
 	if float64(n) < short*perMicrosecond {
-		return max(least, ((n-1)/p.Workers()/unit+1)*unit)
+		return (max(least-1, (n-1)/p.Workers())/unit + 1) * unit
 	}
 	target := min(max(n/(chunksPerWorker*p.Workers()), least), longest*least)
 	chunks := max(n/target, 1)

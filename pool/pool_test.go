@@ -395,6 +395,11 @@ func TestGrain(t *testing.T) {
 			t.Errorf("Grain(%d, %g, %d) = %d, want %d", test.n, test.perMicrosecond, test.unit, got, test.want)
 		}
 	}
+	many := New(16)
+	defer many.Close()
+	if got := many.Grain(402, 100, 8); got != 104 {
+		t.Errorf("Grain(402, 100, 8) = %d of 16 workers, want 104, a multiple of 8", got)
+	}
 	for _, bad := range []float64{0, -1, math.NaN()} {
 		func() {
 			defer func() {
