@@ -427,3 +427,31 @@ func BenchmarkConv2D(b *testing.B) {
 		})
 	}
 }
+
+// A call that panicked leaves a copy behind, which a later call does not take for its own.
+func TestCopiesOfAnotherCall(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	l := ImageLayer{In: 4, Out: 2, Groups: 1, Batch: 1, Kernel: Pair{1, 5}, Stride: Both(1), Padding: Pair{0, 2}, Weights: make([]float32, 40)}
+	kernels.Noise(l.Weights, 1)
+	p, err := newParams(l, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parallel := newOwnParallel(p, workers).(*own)
+	parallel.copies.x = make([]float32, 4<<17)
+	var s kernels.Shape
+	s[length] = 1 << 17 // too long for copies
+	x := make([]float32, 4*s[length])
+	kernels.Noise(x, 2)
+	var got [2][]float32
+	for i, o := range []kernels.Runner{newOwn(p), parallel} {
+		got[i] = make([]float32, 2*s[length])
+		if err := o.Run(s, &kernels.Args{got[i], x}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got[0], got[1]) {
+		t.Error("another output than on one core")
+	}
+}

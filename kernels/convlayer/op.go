@@ -101,13 +101,13 @@ var implementations = []kernels.Makers[Params]{
 	kernels.VendorGEMM("", newVendor),
 }
 
-// divides reports whether a measured layer is worth dividing.
+// divides reports whether a measured layer is worth dividing. One that slides is divided from fewer multiplications on.
 func divides(s kernels.Shape) bool {
 	dimensions := 1
 	if s[width] > 0 {
 		dimensions = 2
 	}
-	return gemm.Divides(work(dimensions)(s, "").Flops / 2)
+	return gemm.Divides(work(dimensions)(s, "").Flops)
 }
 
 // fewOutputs reports whether a measured layer has so few outputs that their number decides what tiles are computed: see [gemm.Turned].

@@ -112,10 +112,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
 		// Kernels for thin products, deeper dot products, and then another division.
-		kernels.RevisedAt(9, divides, kernels.RevisedAt(6, deep, kernels.RevisedAt(8, deep, kernels.RevisedAt(5, thin, kernels.RevisedAt(7, thin, kernels.Revised(4, kernels.InGo(
-			func(p Params) kernels.Runner { return own{p, gemm.NewSerial()} },
-			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} },
-		)), "go-parallel"), "go"), "go-parallel"), "go"), "go-parallel"),
+		kernels.RevisedAt(9, divides, kernels.RevisedAt(6, deep,
+			kernels.RevisedAt(8, deep, kernels.RevisedAt(5, thin, kernels.RevisedAt(7, thin, kernels.Revised(4, kernels.InGo(
+				func(p Params) kernels.Runner { return own{p, gemm.NewSerial()} },
+				func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} },
+			)), "go-parallel"), "go"), "go-parallel"), "go"), "go-parallel"),
 		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return library{p, threads} }),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
 		kernels.Revised(1, kernels.KernelText("", appendProduct)), // places are known when it is compiled

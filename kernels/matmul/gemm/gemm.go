@@ -266,7 +266,7 @@ func (m *Multiplier) run(p product) {
 
 // mostOwnRows is the number of values of A up to which each worker packs them for itself, because it reads its own cache faster than
 // that of another processor. On two cores of an EPYC of family 26, which were far apart, 8 rows by 1536×80 took 22.3 µs while the caller
-// packed them, and then 10.8. 512 rows by 512×512 took 1113 and 928.
+// packed them, and then 10.8.
 const mostOwnRows = 1 << 18
 
 // packRows packs A before a product is divided whose parts all have its rows, or lets each worker do so. Otherwise every part would pack
@@ -348,19 +348,21 @@ func (p *product) cut(down, across, unit int) {
 	p.across = ceilDiv(p.n, p.columns)
 }
 
-// What else takes as long as so many multiplications: a row that ends within a line of the cache or between two, because two
-// processors write there, and a value that is packed or computed. They are from two cores of an EPYC of family 26, which were far apart,
-// and 16 of a Xeon of family 6. 294 rows by 25×671 took 57 µs on the two while parts were about square, and 40 in parts that lie one
-// below the other. If workers have one part each of a long product, all wait for the slowest one, so that is taken to cost more.
+// Other work in units of a multiplication. The figures are from two cores of an EPYC of family 26, which were far apart, and from 16 of a
+// Xeon of family 6. On the two, 294 rows by 25×671 took 57 µs while parts were about square, and 40 in parts that lie one below the other.
 const (
-	costOfOnePart  = 1.5
-	costOfCutLine  = 2000
-	costOfCut      = 250
-	costOfPacking  = 16
-	costOfComputed = 16
+	costOfCutLine  = 2000 // of a row that ends within a line of the cache, which two processors write
+	costOfCut      = 250  // of a row that ends between two lines, which some processors fetch together
+	costOfPacking  = 16   // of a value
+	costOfComputed = 16   // of a value of a Computed matrix
+
+	// costOfOnePart is the factor if workers have one part each of a long product, because then all wait for the slowest one.
+	costOfOnePart = 1.5
+	// fewWorkers is the greatest number of workers of which one gets rounds whole parts. More of them even out parts that differ.
+	fewWorkers = 4
 )
 
-// cost returns about how many multiplications the worker with the most parts has time for.
+// cost returns how many multiplications take about as long as the parts of the worker with the most of them.
 func (p *product) cost() float64 {
 	down := ceilDiv(p.m, p.rows)
 	parts := down * p.across
@@ -390,7 +392,11 @@ func (p *product) cost() float64 {
 		}
 	}
 	rounds := float64(ceilDiv(parts, len(p.workers)))
-	return max(rows*columns*terms, rounds*all*terms/float64(parts)) + rounds*beside + once
+	most := max(rows*columns, rounds*all/float64(parts))
+	if len(p.workers) <= fewWorkers {
+		most = rounds * rows * columns
+	}
+	return most*terms + rounds*beside + once
 }
 
 // Do computes the parts from lo to hi−1.
