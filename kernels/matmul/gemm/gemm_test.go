@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"crossover/kernels"
@@ -31,7 +32,7 @@ func reference(c, a, b []float32, m, k, n int, add bool) []float64 {
 func multipliers(t *testing.T) map[string]*Multiplier {
 	three := pool.New(3)
 	t.Cleanup(three.Close)
-	return map[string]*Multiplier{"serial": NewSerial(), "parallel": {pool: three, workers: make([]worker, 3)}}
+	return map[string]*Multiplier{"serial": NewSerial(), "parallel": NewParallel(three)}
 }
 
 // shapes are m, k and n at the edges of tiles, blocks and the depth.
@@ -94,9 +95,14 @@ func TestMultiply(t *testing.T) {
 type stored struct {
 	b    []float32
 	k, n int
+	busy [3]atomic.Bool // by worker
 }
 
-func (s *stored) Panel(_ int, dst []float32, l, terms, j, columns int) {
+func (s *stored) Panel(worker int, dst []float32, l, terms, j, columns int) {
+	if s.busy[worker].Swap(true) {
+		panic("two workers have the same number")
+	}
+	defer s.busy[worker].Store(false)
 	if len(dst) < terms*columns+tileColumns || columns > tileColumns || l+terms > s.k {
 		panic("a panel that does not fit")
 	}
@@ -136,7 +142,7 @@ func TestMultiplyComputed(t *testing.T) {
 					around[i] = float32(math.NaN())
 				}
 				got := around[32:][: m*n : m*n]
-				multiplier.MultiplyComputed(got, PackRows(a, m, k, bias), &stored{b, k, n}, n)
+				multiplier.MultiplyComputed(got, PackRows(a, m, k, bias), &stored{b: b, k: k, n: n}, n)
 				if e := kernels.RelativeError(got, want); !(e < 1e-6) {
 					t.Errorf("%v, %s: relative error %.2g, want below 1e-6", s, name, e)
 				}
@@ -307,7 +313,7 @@ func TestStaysInside(t *testing.T) {
 
 func TestAllocatesNothing(t *testing.T) {
 	a, b, c := make([]float32, 300*300), make([]float32, 300*300), make([]float32, 300*300)
-	packed, rowsOfA, computed := Pack(b, 300, 300), PackRows(a, 300, 300, make([]float32, 300)), &stored{b, 300, 300}
+	packed, rowsOfA, computed := Pack(b, 300, 300), PackRows(a, 300, 300, make([]float32, 300)), &stored{b: b, k: 300, n: 300}
 	for name, m := range multipliers(t) {
 		for range 50 { // until every worker has probably had a part
 			m.Multiply(c, a, b, 300, 300, 300, false)
