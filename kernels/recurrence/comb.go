@@ -108,13 +108,13 @@ func newCombLoop(p CombParams, _ int) (kernels.Loop, error) {
 		},
 		Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 			n := s[samples]
-			for row, halves := lo, 0; row < hi; {
+			for row, begun := lo, false; row < hi; {
 				channel, first := row/c.stretches(), row%c.stretches()*stretch
 				rows := min(hi-row, c.stretches()-row%c.stretches(), mostPlaces/stretch)
-				if halves == 0 && rows < c.stretches() {
+				if !begun && rows < c.stretches() {
 					rows = (rows + 1) / 2 // so that two workers are not at their common end at the same time
 				}
-				halves++
+				begun = true
 				row += rows
 				w := a[after][channel*c.delay : (channel+1)*c.delay]
 				old := a[before][channel*c.delay : (channel+1)*c.delay]

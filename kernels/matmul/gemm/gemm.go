@@ -358,7 +358,8 @@ const (
 
 	// costOfOnePart is the factor if workers have one part each of a long product, because then all wait for the slowest one.
 	costOfOnePart = 1.5
-	// fewWorkers is the greatest number of workers of which one gets rounds whole parts. More of them even out parts that differ.
+	// fewWorkers is the greatest number of workers with which every part counts as a whole one. More of them even out parts that
+	// are smaller.
 	fewWorkers = 4
 )
 
